@@ -153,11 +153,11 @@
       await serried.opened();
       const isRefused = this.faults().some((each) => !faults.includes(each));
       if (isRefused && name !== "#set") continue;
-      // What is played needs some frames more.
-      for (let left = 60; left; left--) {
+      // What is played shows it by its next frames, as long as they come.
+      do {
         if (this.isOther()) return true;
         await new Promise(requestAnimationFrame);
-      }
+      } while (document.querySelector("[data-playing=true]"));
     }
     return false;
   },
