@@ -9,7 +9,7 @@
     POST ./api/launch?…        launch files as text, read
     POST ./api/open            files to be opened (opening.routes)
 
-The server answers before it has imported what answers questions, and before it has read what it
+The server answers before it imports what answers questions, and before it reads what it
 was given: both take longer than a page takes to open. Every address in the page is relative, so
 it works under a sub-path and through ``ssh -L``.
 """
@@ -41,6 +41,7 @@ from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.finding import Sentence
+from serried.views.web.afterwards import Afterwards, AnswersFirst, PromptServer
 from serried.views.web.edition import STATIC, page_document
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.opening.desk import OpeningDesk
@@ -65,11 +66,15 @@ _CLOSING_S = 1
 """Seconds that an answer under way has, once the server is told to stop."""
 
 
-def application(desk: OpeningDesk, gate: Gate) -> Starlette:
-    """Returns the application that serves the page and answers its questions."""
-    answers = _Answers(desk)
+def application(desk: OpeningDesk, gate: Gate, afterwards: Afterwards | None = None) -> Starlette:
+    """Returns the application that serves the page and answers its questions.
+
+    What takes long waits ``afterwards``, behind the first answer.
+    """
+    answers, afterwards = _Answers(desk), afterwards or Afterwards()
     page_document()  # before imports hold the interpreter, so that the first visitor has it at once
-    threading.Thread(target=lambda: answers.by_name, daemon=True).start()
+    afterwards.add(threading.Thread(target=lambda: answers.by_name, daemon=True).start)
+    afterwards.add(desk.begin)
     asked = [
         *page_routes(),
         *opening_routes(desk),
@@ -83,6 +88,7 @@ def application(desk: OpeningDesk, gate: Gate) -> Starlette:
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[
+            Middleware(AnswersFirst, afterwards=afterwards),
             Middleware(GateMiddleware, gate=gate),
             Middleware(GZipMiddleware, minimum_size=512),
         ],
@@ -138,13 +144,13 @@ def serve(
     gate = Gate(host, listening.getsockname()[1], token or _token_for(host), behind)
     address = _address(gate, query)
     _announce(gate, address)
-    desk = OpeningDesk(tell=tell)
+    desk, afterwards = OpeningDesk(tell=tell, held=True), Afterwards()
     for place, what in found.items():
         desk.open(place, found=what)
     if open_browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     config = uvicorn.Config(
-        application(desk, gate),
+        application(desk, gate, afterwards),
         log_level="warning",
         ws="none",
         lifespan="off",
@@ -154,7 +160,7 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        PromptServer(config, afterwards).run(sockets=[listening])
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
     finally:

@@ -18,13 +18,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from serried.errors import SerriedError
 from serried.finding import Sentence
 from serried.trace.model.progress import Listener
 from serried.views.web.opening.kinds import Kind
-from serried.views.web.opening.reading import Opened, opened_from
+
+if TYPE_CHECKING:
+    from serried.views.web.opening.reading import Opened
 
 _LENGTH = struct.Struct("<Q")
 
@@ -84,15 +86,17 @@ def _answer(stream: IO[bytes], listener: Listener) -> Opened | SerriedError | No
             message = pickle.loads(body)  # what this very program wrote a moment ago
         except (pickle.UnpicklingError, EOFError):
             return None
-        if isinstance(message, Sentence):
-            listener(message)
-        else:
-            assert isinstance(message, Opened | SerriedError)
-            return message
+        if not isinstance(message, Sentence):
+            answer: Opened | SerriedError = message
+            return answer
+        listener(message)
     return None
 
 
 def _main(kind: str, name: str, *places: str) -> None:
+    # The server, which imports this module too, has no need of the readers.
+    from serried.views.web.opening.reading import opened_from
+
     # What libraries print must not stand among the messages.
     with os.fdopen(os.dup(1), "wb") as stream:
         os.dup2(2, 1)

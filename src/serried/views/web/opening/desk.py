@@ -1,7 +1,8 @@
 """What is open, and what is being opened: things are read one after another, behind the page.
 
 What is small is read in a thread, what is large in a process of its own (``apart``). A page follows
-by waiting for the next change; whatever is read is on offer from then on, in its order.
+by waiting for the next change; whatever is read is on offer from then on, in its order. A desk that
+is ``held`` reads nothing until it is told to begin: a server that starts answers first.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class OpeningDesk:
         checks: Sequence[NamedCheck] = (),
         cases: Sequence[NamedCase] = (),
         tell: Tell = lambda _: None,
+        held: bool = False,
     ) -> None:
         """Takes what is read already; ``tell`` hears what is done, and what cannot be."""
         self.traces, self.checks, self.cases = [*traces], [*checks], [*cases]
@@ -51,6 +53,7 @@ class OpeningDesk:
         self._changed = threading.Condition()
         self._queue: list[Opening] = []
         self._is_working = False
+        self._is_held = held
         self._folder: Path | None = None
 
     # ------------------------------------------------------------------- what a page asks
@@ -61,11 +64,15 @@ class OpeningDesk:
             opening = Opening(len(self.openings), name or place.name or str(place), place, found)
             self.openings.append(opening)
             self._queue.append(opening)
-            if not self._is_working:
-                self._is_working = True
-                threading.Thread(target=self._work, daemon=True).start()
+            self._start()
         self._turn()
         return opening
+
+    def begin(self) -> None:
+        """Begins to read what waits on a desk that was held."""
+        with self._changed:
+            self._is_held = False
+            self._start()
 
     def cancel(self, number: int) -> None:
         """Ends an opening; raises InputError where there is none of that number."""
@@ -129,6 +136,11 @@ class OpeningDesk:
 
     # ------------------------------------------------------------------- the worker
 
+    def _start(self) -> None:
+        if self._queue and not self._is_working and not self._is_held:
+            self._is_working = True
+            threading.Thread(target=self._work, daemon=True).start()
+
     def _work(self) -> None:
         for opening in self._waiting():
             try:
@@ -153,10 +165,8 @@ class OpeningDesk:
                 yield opening
 
     def _read(self, opening: Opening) -> Opened:
-        # The readers take longer to import than a page takes to open.
         from serried.views.web.opening.apart import ReaderProcess
         from serried.views.web.opening.prepared import prepared
-        from serried.views.web.opening.reading import opened_from
 
         def hear(sentence: Sentence) -> None:
             opening.sentence = sentence
@@ -168,6 +178,9 @@ class OpeningDesk:
         opening.size_bytes = ready.size_bytes
         self._turn()
         if ready.size_bytes < APART_BYTES:
+            # The readers take longer to import than a page takes to open.
+            from serried.views.web.opening.reading import opened_from
+
             return opened_from(ready.kind, ready.places, opening.name, hear)
         opening.process = ReaderProcess(ready.kind, ready.places, opening.name)
         if opening.state == "cancelled":
