@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
 
+from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.opening.opening import Opening
+from serried.views.web.opening.reading import Opened
 from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
+from tests.trace.recorded_run import Run
 from tests.trace.simulated_run import simulated_run
 from tests.views.web.served import served
 from tests.views.web.workbench import Workbench
@@ -74,3 +80,33 @@ def test_a_link_of_a_run_says_so_where_none_is_open(page_of: Open) -> None:
             "This link is of run elsewhere; no run is open here."
         )
         assert words_of(workbench)["run"] == ["elsewhere"]
+
+
+class AwaitingDesk(OpeningDesk):
+    """Is a desk that reads nothing until it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = threading.Event()
+
+    def _read(self, opening: Opening) -> Opened:
+        self.let.wait(60)
+        return super()._read(opening)
+
+
+@pytest.mark.parametrize(("query", "named", "pp"), [("run=bbbb", "bbbb", "4"), ("", "aaaa", "2")])
+def test_runs_that_are_still_being_read_do_not_turn_the_page_from_its_own(
+    page_of: Open, tmp_path: Path, query: str, named: str, pp: str
+) -> None:
+    desk = AwaitingDesk()
+    for run in (Run(name="aaaa", pp=2), Run(name="bbbb"), Run(name="cccc", pp=1, dp=2)):
+        desk.open(run.write(tmp_path / run.name))
+    with served(desk) as address:
+        workbench = page_of(address, query)
+        assert workbench.page.locator("#trace-reading[hidden]").count() == 0
+        desk.let.set()
+        workbench.page.wait_for_selector("#trace-reading[hidden]", state="attached")
+        workbench.page.evaluate("serried.opened()")
+        assert words_of(workbench)["run"] == [named]
+        assert workbench.value("pp") == pp
+        assert workbench.page.locator("#trace option").count() == 3

@@ -5,7 +5,7 @@ import { language, t } from "../base/i18n.js";
 import { askDocument, askPayload } from "../base/questions.js";
 import { Tracks } from "../timeline/trace/tracks.js";
 import { Checks } from "./checks.js";
-import { asksFor, namesJob, namesTab, withJob } from "./state/fields.js";
+import { asksFor, namesJob, namesRun, namesTab, withJob } from "./state/fields.js";
 
 /** @typedef {import("./state/fields.js").State} State */
 /**
@@ -49,6 +49,8 @@ export class Runs {
     this.offers = [];
     /** @type {Tracks | null} */
     this.tracks = null;
+    /** What the address named as the page opened; while runs are being read it is written anew. */
+    this.named = { job: false, tab: false, run: false };
     /** The run that the page's link is of though it is not open, and the trace that stands here. */
     this.other = { run: "", shown: "" };
     /** The words of the plan whose step is in view in place of a run; "" for none. */
@@ -92,6 +94,8 @@ export class Runs {
    * @param {Measured | undefined} diagnosed
    */
   async open(diagnosed) {
+    const { search } = location;
+    this.named = { job: namesJob(search), tab: namesTab(search), run: namesRun(search) };
     this.diagnosed = diagnosed;
     const [told] = await Promise.all([askDocument("traces"), this.checks.open()]);
     this.offers = told.traces;
@@ -99,11 +103,16 @@ export class Runs {
     await this._meet(!told.reading.length);
   }
 
-  /** Asks anew which traces there are, and shows one with its layout. @param {string} trace */
-  async renew(trace) {
+  /** Asks anew which traces there are. */
+  async learn() {
     this.offers = (await askDocument("traces")).traces;
     this._showSection();
     this.events.met();
+  }
+
+  /** Asks anew which traces there are, and shows one with its layout. @param {string} trace */
+  async renew(trace) {
+    await this.learn();
     this.show(trace);
     this.showOwnLayout();
   }
@@ -212,6 +221,8 @@ export class Runs {
     note.textContent = told.problems.map((each) => each[language()] ?? each.en).join("; ");
     note.hidden = !told.problems.length;
     this.offers = told.traces;
+    // What was opened first may be in view by now; a link waits for the run that it names.
+    if (this.tracks && !this.named.run) return this.events.met();
     await this.layout.waiting.until(this._meet(true));
   }
 
@@ -220,15 +231,15 @@ export class Runs {
    * @param {boolean} isAll  whether no further trace is being read
    */
   async _meet(isAll) {
-    const { store } = this;
+    const { named, store } = this;
     if (isAll) this._findRun();
     const measured = this.offer ?? this.checks.offers[0] ?? this.diagnosed;
-    if (measured && !namesJob(location.search)) {
+    if (measured && !named.job) {
       const { slice, rank, time, heat } = store.state;
       store.set({ ...ownLayout(store.state, measured), slice, rank, time });
       if (!this.offer) store.set({ heat: heat || this.checks.first });
     }
-    if (!namesTab(location.search)) store.set({ view: this.offer ? "run" : this._firstView });
+    if (!named.tab) store.set({ view: this.offer ? "run" : this._firstView });
     const isAsked = store.state.view === "diagnose" && !store.state.diagnosed;
     if (isAsked && this.diagnosed) store.set({ diagnosed: this.diagnosed.name });
     this._showSection();

@@ -4,7 +4,7 @@
 import { byId } from "../../base/dom.js";
 import { language, t } from "../../base/i18n.js";
 import { Refusal, ask, askDocument } from "../../base/questions.js";
-import { DEFAULTS, namesJob, namesTab, withJob } from "../state/fields.js";
+import { DEFAULTS, withJob } from "../state/fields.js";
 import { message, nameOf, sampled } from "../launch/gathered.js";
 import { showReading, showSending, told } from "./strip.js";
 
@@ -18,8 +18,8 @@ import { showReading, showSending, told } from "./strip.js";
  * @property {Promise<unknown>} opened  once the page shows what its address says
  * @property {Layout} layout
  * @property {{takeFiles(files: File[]): void, takeOpened(number: number): void}} launch
- * @property {{renew(trace: string): Promise<unknown>, checks: Checks}} runs
- * @property {{open(): Promise<unknown>, show(name: string): unknown}} diagnosis
+ * @property {import("../runs.js").Runs} runs
+ * @property {{open(): Promise<unknown>, show(name: string): unknown, take(): unknown}} diagnosis
  * @property {{open(name: any): unknown, met(): unknown}} tabs
  */
 /**
@@ -28,12 +28,6 @@ import { showReading, showSending, told } from "./strip.js";
  * @property {(state: State) => unknown} edit
  * @property {{state: State}} store
  * @property {Waiting} waiting
- */
-/**
- * @typedef {object} Checks
- * @property {() => Promise<unknown>} open
- * @property {any[]} offers
- * @property {(place: number) => string} heat
  */
 /** @typedef {{kind: string, names: string[]}} Recognised */
 
@@ -47,6 +41,10 @@ export class Opener {
     this.page = page;
     /** Openings that were shown or told of. @type {Set<number>} */
     this.seen = new Set();
+    /** Openings that were under way as the page opened. @type {Set<number>} */
+    this.served = new Set();
+    /** Whether the page shows what it was opened for, so that others of these are put on offer. */
+    this.isSettled = false;
     /** @type {Opening[]} */
     this.reading = [];
     /** @type {EventSource | null} */
@@ -65,16 +63,21 @@ export class Opener {
   /** Takes up what was served: shows it, or follows it where it is still being read. */
   async begin() {
     const { openings } = await askDocument("openings");
-    const isNamed = namesJob(location.search) || namesTab(location.search);
+    const isNamed = Object.values(this.page.runs.named).some(Boolean);
     for (const opening of /** @type {Opening[]} */ (openings)) {
-      if (opening.state === "reading") continue;
+      if (opening.state === "reading") {
+        this.served.add(opening.number);
+        continue;
+      }
+      this.isSettled ||= opening.state === "done";
       this.seen.add(opening.number);
       // Runs, checks and diagnoses are on offer from the start, and shown as such.
       if (opening.state === "failed" && opening.tab !== "run") this._fail(opening);
       else if (!isNamed && opening.state === "done" && !isOnOffer(opening))
         await this._show(opening);
     }
-    if (openings.some((/** @type {Opening} */ { state }) => state === "reading")) this._follow();
+    this.isSettled ||= isNamed;
+    if (this.served.size) this._follow();
   }
 
   /** Opens files. @param {Gathered[] | Promise<Gathered[]>} given */
@@ -153,8 +156,31 @@ export class Opener {
       if (opening.state === "reading" || this.seen.has(opening.number)) continue;
       this.seen.add(opening.number);
       if (opening.state === "failed") this._fail(opening);
-      if (opening.state === "done") await this._show(opening);
+      if (opening.state === "done") await this._place(opening);
     }
+  }
+
+  /**
+   * Shows what was opened, or puts it on offer beside what the page shows.
+   * @param {Opening} opening
+   */
+  async _place(opening) {
+    if (!this.served.has(opening.number)) return this._show(opening);
+    const { isSettled } = this;
+    this.isSettled = true;
+    return isSettled ? this._offer(opening) : this._show(opening);
+  }
+
+  /** @param {Opening} opening */
+  async _offer(opening) {
+    const { diagnosis, runs, tabs } = this.page;
+    if (opening.trace !== undefined) await runs.learn();
+    if (opening.check !== undefined) await runs.checks.open();
+    if (opening.case !== undefined) {
+      await diagnosis.open();
+      await diagnosis.take();
+    }
+    tabs.met();
   }
 
   /** @param {Opening} opening */

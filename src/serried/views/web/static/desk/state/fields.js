@@ -137,6 +137,12 @@ export function namesJob(search) {
   return JOB_FIELDS.some((field) => words.has(field));
 }
 
+/** Tells whether an address says which run to show. @param {string} search */
+export function namesRun(search) {
+  const words = new URLSearchParams(search);
+  return words.has("run") || words.has("trace");
+}
+
 /**
  * Writes a state as an address's search part, "?" left out: the fields that differ from the
  * defaults, and `always` one that says that the job was chosen, where a trace would suggest one.
