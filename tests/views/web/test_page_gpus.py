@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
 from tests.trace.gpu.samples import FOLDER
 from tests.views.web.served import served
+from tests.views.web.test_page_export import rows_of, saved
 
 SAMPLED = [FOLDER / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
 TOLD = {
@@ -36,6 +38,20 @@ def test_a_profile_tells_where_the_time_of_its_gpus_went(
         assert words in told
     workbench.choose("gpus-rank", "0")
     assert "195.3 ms" in workbench.text("#gpus-one") != told
+
+
+def test_the_figures_of_a_profile_are_saved_as_a_table_and_whole(
+    page_of: Open, profile: str
+) -> None:
+    workbench = page_of(profile, lang="en")
+    workbench.click("#export")
+    heads, *ranks = rows_of(saved(workbench, "statistics-profile", "csv"))
+    document = json.loads(saved(workbench, "statistics-profile", "json").read_text("utf-8"))
+    workbench.click("#exports-close")
+    assert document["schema"] == "serried.gpu-stats/1"
+    idle = [float(row[heads.index("idle_us")]) for row in ranks]
+    assert idle == [each["time"]["idle_us"] for each in document["ranks"]]
+    assert [row[heads.index("rank")] for row in ranks] == ["0", "1"]
 
 
 def test_a_workbench_without_a_profile_shows_no_such_panel(page_of: Open, plain: str) -> None:

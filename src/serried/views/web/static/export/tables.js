@@ -35,6 +35,7 @@ export function tablesOf(page) {
     ...plansOf(),
     ...runsOf(page),
     ...statisticsOf(page),
+    ...gpusOf(page),
     ...movesOf(page),
     ...diagnosesOf(page),
     ...figuresOf(page),
@@ -183,6 +184,24 @@ function statisticsOf({ runs: { tracks }, timelines }) {
     return /** @type {Cell[][]} */ ([heads, ...ranks.map(cells)]);
   };
   const document = async () => JSON.stringify(await ask(), null, 1);
+  return [{ name: `statistics-${tracks.name}`, key: "export.statistics", rows, document }];
+}
+
+/**
+ * Returns all that is measured of a profile of GPUs: each rank's time as rows, the whole as a
+ * document.
+ * @param {Page} page @returns {Table[]}
+ */
+function gpusOf({ runs: { tracks }, timelines: { gpus } }) {
+  const { stats } = gpus;
+  if (!tracks || !stats || !byId("gpus").checkVisibility()) return [];
+  const rows = () => {
+    const heads = Object.keys(stats.ranks[0]?.time ?? {});
+    const cells = (/** @type {typeof stats.ranks[0]} */ { host, rank, time }) =>
+      [rank, host, ...heads.map((head) => time[head])].map((each) => each ?? "");
+    return [["rank", "host", ...heads], ...stats.ranks.map(cells)];
+  };
+  const document = () => JSON.stringify(stats, null, 1);
   return [{ name: `statistics-${tracks.name}`, key: "export.statistics", rows, document }];
 }
 
