@@ -13,6 +13,7 @@ from serried.trace.model.progress import unheard
 from serried.views.web.opening.apart import ReaderProcess
 from serried.views.web.opening.kinds import Kind
 from serried.views.web.trace.gpus import gpus_answer
+from serried.views.web.trace.heat import heat_payload
 from serried.views.web.trace.payload import NamedTrace, trace_payload
 from tests.conftest import Call
 from tests.trace.carried import write_carried
@@ -47,3 +48,10 @@ def test_a_run_has_none(tmp_path: Path) -> None:
     assert read(trace_payload(named)).header["has_gpus"] is False
     with pytest.raises(InputError, match="'run' is no profile of GPUs; serried trace stats"):
         gpus_answer(named, {})
+
+
+def test_a_profile_of_one_gpu_offers_no_figure_of_ranks_and_refuses_those_it_lacks() -> None:
+    answers = NamedTrace.read("a", read_recording([SAMPLE]), SAMPLE).answers
+    assert read(heat_payload(answers, {})).header["figures"] == []
+    with pytest.raises(InputError, match="'busy' is no figure of this trace; it has -"):
+        heat_payload(answers, {"figure": ["busy"]})
