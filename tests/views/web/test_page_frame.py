@@ -79,6 +79,10 @@ def test_a_tab_without_its_subject_says_what_opens_it(
     for tab, subject in (("run", "run"), ("diagnose", "diagnosis")):
         workbench.click(f"#view-{tab}")
         assert words.format(subject) in workbench.text("#absent")
+    workbench.click("#absent button")
+    assert workbench.page.is_visible("#diagnose-verdict"), (
+        "a hang among the examples is a click off"
+    )
     workbench.click("#view-layout")
     assert not workbench.page.is_visible("#absent")
 

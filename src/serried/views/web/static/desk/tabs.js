@@ -1,10 +1,10 @@
 // The tabs of the page: each is a view of the same job and the same selection, at its own address.
 
-import { byId } from "../base/dom.js";
+import { byId, make } from "../base/dom.js";
 import { has, t } from "../base/i18n.js";
 import { TABS } from "../base/tabs.js";
 import { hideTip } from "../base/tip.js";
-import { showExamples } from "./examples.js";
+import { EXAMPLES, showExamples } from "./examples.js";
 import { Tour } from "./tour.js";
 
 /**
@@ -66,10 +66,18 @@ export class Tabs {
     };
     const absent = /** @type {Record<string, boolean>} */ (isAbsent)[view] ?? false;
     byId("absent").hidden = !absent;
-    byId("absent").textContent = absent && has(`absent.${view}`) ? t(`absent.${view}`) : "";
+    byId("absent").replaceChildren(...(absent && has(`absent.${view}`) ? this._absent() : []));
     page.selection.column.show();
     void page.schedules.take();
     void page.learn.take();
+  }
+
+  /** Says how something comes into an empty tab; of a hang there is an example. */
+  _absent() {
+    const told = t(`absent.${this.view}`);
+    if (this.view !== "diagnose") return [told];
+    const open = () => void this.page.visit(EXAMPLES.hang);
+    return [told, " ", make("button", { type: "button", click: open }, t("example.hang"))];
   }
 
   /** Shows the left column, or gives its room to the picture. */
