@@ -1,6 +1,7 @@
 """What the page says of a run before anything else: the verdict, then a card for each finding.
 
-    verdict     what ``serried trace stats`` prints first, and a command to run next
+    verdict     what ``serried trace stats`` prints first, and a command to run next, if it is not
+                the one that opened the page
     cards       who is slow and what it costs (``diagnose``), the longest waits with their causes
                 (``measure.path.gaps``), the bubble beside the plan's; each says where it is seen
 
@@ -26,7 +27,7 @@ from serried.trace.measure.verdict import run_verdict
 from serried.trace.model.trace import Trace
 from serried.views.sentences import LANGUAGES, phrase, say
 from serried.views.trace.gaps import gap_document, gap_sentences, way_sentences
-from serried.views.trace.verdict import verdict_lines
+from serried.views.trace.verdict import next_command, verdict_lines
 from serried.views.trace.words import CAUSES
 from serried.views.web.trace.payload import NamedTrace
 from serried.views.web.trace.table import TraceTable
@@ -50,13 +51,16 @@ def findings_answer(named: NamedTrace) -> dict[str, Any]:
 def _found(named: NamedTrace) -> dict[str, Any]:
     trace, analysis = named.answers.judged
     verdict = run_verdict(trace, analysis)
+    places = [named.place or named.name]
     lines = {
-        lang: verdict_lines(trace, analysis, verdict, places=[named.place or named.name], lang=lang)
+        lang: verdict_lines(trace, analysis, verdict, places=places, lang=lang)
         for lang in LANGUAGES
     }
+    is_open_already = next_command(trace, verdict, places).startswith("serried serve ")
+    shown = -1 if is_open_already else None
     return {
         "trouble": verdict.trouble.value,
-        "verdict": lines,
+        "verdict": {lang: told[:shown] for lang, told in lines.items()},
         "cards": [
             *(_of_cause(each) for each in trace_causes(trace)),
             *(_of_gap(each, named.shown.table) for each in analysis.gaps),

@@ -49,9 +49,10 @@ export class PlanPins {
   }
 
   /** Pins the plan in view, or lets go of what is pinned. @param {Pin} pin */
-  _toggle(pin) {
+  async _toggle(pin) {
     this.host.store.step({ [pin]: this.state[pin] ? "" : this.current });
-    void this.take();
+    await this.take();
+    if (this.pair) byId("plan-compared").scrollIntoView({ block: "nearest" });
   }
 
   /** @param {{a: string, b: string}} pair */

@@ -278,6 +278,8 @@ export class TimelineDesk {
     if (heat) this.host.warm(heat);
     if (rank === undefined) return;
     this.host.pin(slice ?? -1, rank);
+    // What is told of it, above and beside, takes room that rows had.
+    requestAnimationFrame(() => this.view.revealRank(rank));
     if (from === undefined || to === undefined) return;
     this._range({ start: from, end: to, ranks: [rank] }, true);
     this.view.stretch(from, to, 2.5);

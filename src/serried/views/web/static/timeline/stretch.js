@@ -104,10 +104,10 @@ export class StretchPanel {
       make("dt", {}, name),
       make("dd", {}, value),
     ]);
-    const idle = causes(stretch);
+    const [kinds, idle] = [this._kinds(stretch), causes(stretch)];
     fill(
       make("dl", { class: "facts" }, ...told),
-      table(t("stretch.kinds"), this._kinds(stretch)),
+      ...(kinds.length ? [table(t("stretch.kinds"), kinds)] : []),
       ...(idle.length ? [table(t("stretch.causes"), idle)] : []),
     );
   }
