@@ -24,6 +24,7 @@ from serried.diagnose.waits.given import GivenGroups
 from serried.diagnose.waits.recorded import recorded_state
 from serried.diagnose.waits.standing import standing_state
 from serried.diagnose.waits.state import JobState
+from serried.errors import listed
 from serried.finding import Sentence, said
 from serried.limits import STACK_BYTES
 from serried.trace.merge.files import PATTERN
@@ -50,6 +51,7 @@ def gather(
     told: dict[Path, list[Sign]] = {}
     num_lines = 0
     notes: list[Sentence] = []
+    empty: list[str] = []
     for file in files:
         if job.take(file, names[file]):
             continue
@@ -61,7 +63,10 @@ def gather(
         if heard.is_fatal and is_last:
             job.take_fatal(read_text(file, STACK_BYTES.most, said("a log")), log.name)
         num_lines += log.num_lines
-        notes += _odd(log) if log.num_bytes or not is_of_attempt(file) else []
+        notes += (odd := _odd(log))
+        if not (log.num_bytes or odd or is_of_attempt(file)):
+            empty.append(log.name)
+    notes += _empty(empty)
     last, gone = parted(told, earlier, job.left.earlier_pids)
     last, gone = (named_by_process(each, job.left.rank_of_pid) for each in (last, gone))
     signs = numbered_globally(last, given or job.left.given)
@@ -194,6 +199,14 @@ def _restarts(name: str, signs: Sequence[Sign]) -> list[Sentence]:
     ]
 
 
+def _empty(names: Sequence[str]) -> list[Sentence]:
+    if len(names) < 2:
+        return [said("{name} is empty", name=name) for name in names]
+    return [
+        said("{count} files are empty: {names}", count=len(names), names=listed(names, limit=4))
+    ]
+
+
 def _odd(log: LogFile) -> list[Sentence]:
     if log.is_sealed:
         return [
@@ -212,8 +225,6 @@ def _odd(log: LogFile) -> list[Sentence]:
         ]
     if log.is_binary:
         return [said("{name} holds no text, so it was not read as a log", name=log.name)]
-    if not log.num_bytes:
-        return [said("{name} is empty", name=log.name)]
     if log.is_damaged:
         return [
             said("{name} breaks off within its packing; what came before was read", name=log.name)

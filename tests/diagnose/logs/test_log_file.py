@@ -160,3 +160,10 @@ def test_what_a_launcher_puts_before_lines_makes_none_of_them_telling(tmp_path: 
         "[default0]:[rank0]: step 3 loss 2.1\n" * 50 + "[default1]:Segmentation fault\n"
     )
     assert [line.quote.line for line in LogFile(path, "job.log").lines()][-1] == 51
+
+
+def test_several_empty_files_are_told_in_one_note(tmp_path: Path) -> None:
+    for rank in range(6):
+        (tmp_path / f"ready_{rank}").write_text("")
+    [note] = diagnosed(gather([tmp_path])).notes
+    assert str(note) == "6 files are empty: ready_0, ready_1, ready_2, ready_3, …"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from serried.diagnose.causes.hang_cures import cures_of
 from serried.diagnose.causes.hang_words import meeting_named, operation_named, what_root_did
+from serried.diagnose.causes.occupied import Occupation, occupied
 from serried.diagnose.diagnosis import Cause, CauseClass, Waiting
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.sign import CollectiveFacts
@@ -32,19 +33,26 @@ def causes(evidence: Evidence) -> Iterator[Cause]:
 def cause_of(graph: WaitGraph, root: Root) -> Cause:
     """Returns what one root means, with the chain of those who wait for it."""
     state = graph.state
+    busy = _occupation(state, root)
     return Cause(
         CauseClass.HANG,
         root.kind.value,
         root.ranks,
         said("{root}; {waits}", root=what_root_did(state, root), waits=_waits(graph, root)),
         root.confidence,
-        chain=tuple(_chain(graph, root)),
+        chain=(*([busy.sentence] if busy else ()), *_chain(graph, root)),
         quotes=_quotes(state, root),
-        cures=cures_of(root.kind),
+        cures=(*(busy.cures if busy else ()), *cures_of(root.kind)),
         groups=_groups(root),
         collective=_facts(root),
         waiting=tuple(_waiting(graph, root)),
     )
+
+
+def _occupation(state: JobState, root: Root) -> Occupation | None:
+    if root.kind is not RootKind.USER_CODE or root.ranks is None:
+        return None
+    return occupied(state.ranks[root.ranks[0]].stack)
 
 
 def _waits(graph: WaitGraph, root: Root) -> Sentence:

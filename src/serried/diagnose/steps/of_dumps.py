@@ -28,6 +28,9 @@ Key = tuple[str, int]
 """A collective: its group's name and its number there."""
 
 LEAST_ROUNDS = 3
+LEAST_S = 1.5
+"""How long the rounds must last together: on a busy host a process may lack its processor for about
+a second, and a job of no more tells nothing of its ranks."""
 _MOST_PERIOD = 4_096
 _SAME = 0.95
 _OFF = 2.0
@@ -54,6 +57,8 @@ def steps_of_state(state: JobState) -> JobSteps | None:
         return None
     began = np.array([[each.began_ns for each in issued[rank]] for rank in ranks], dtype=np.int64).T
     began -= _offsets(began, round_)
+    if np.median(began[-1] - began[0]) < LEAST_S * 1e9:
+        return None
     waits = np.maximum(_ready(state, issued, ranks, began) - began, 0)
     return _table(began, waits.astype(np.float64), round_, ranks)
 
