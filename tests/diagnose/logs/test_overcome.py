@@ -92,3 +92,32 @@ def test_an_earlier_start_of_a_job_that_was_restarted_is_told(tmp_path: Path) ->
 def test_an_exception_that_python_ignores_is_none(tmp_path: Path) -> None:
     ignored = "Exception ignored in: <function _ConnectionBase.__del__ at 0x7f>"
     assert classes(tmp_path, ignored, "OSError: [Errno 9] Bad file descriptor") == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "INFO rank 3: 0 errors, 0 timeouts, 0 NaN in the last 100 steps",
+        "torchrun: error handling: rdzv_conf={'timeout': 900}, max_restarts=0",
+        "GPU 1: Tesla V100; ECC errors: 0; uncorrectable ECC error count 0",
+        "Killed 0 zombie processes; OOM killer disabled; oom_score_adj=-500",
+        "INFO rank 3 waiting for rank 0 to finish saving (timeout 1800 s)",
+        "INFO rank 3 has not reached the barrier yet",
+        "INFO: If you run out of GPU memory on rank 0, lower the batch size.",
+        "  --check-for-nan-in-loss-and-grad  raise an error if NaN is found; rank 0 fails first",
+    ],
+)
+def test_words_of_trouble_in_harmless_places_are_no_fault(tmp_path: Path, row: str) -> None:
+    assert classes(tmp_path, row) == []
+
+
+def test_memory_of_a_size_that_no_gpu_has_is_not_the_root_of_a_wait(tmp_path: Path) -> None:
+    wait = (
+        "[rank0]:[E1 ProcessGroupNCCL.cpp:6] [Rank 0] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=7, OpType=BROADCAST, NumelIn=4, NumelOut=4, Timeout(ms)=600000) "
+        "ran for 600061 milliseconds before timing out."
+    )
+    damaged = (
+        "[rank0]: OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory."
+    )
+    assert classes(tmp_path, wait, damaged)[0] == CauseClass.HANG.value

@@ -26,7 +26,8 @@ _TAGGED = re.compile(
     r" - (?:global )?[rR]ank:? ?(\d{1,7}) - |\brank(\d{1,7})\[\d+\]\[|"
     r"(?:Error|Exception|[eE]xception|[eE]rror|[fF]ail\w*) (?:on|in|from|at) (?:global )?rank "
     r"(\d{1,7})\b|(?:Error|Exception): [rR]ank (\d{1,7})[:,] |"
-    r"\([\w.]+ pid=\d+(?:, ip=[\d.]+)?, (?:global_)?rank=(\d{1,7})\)"
+    r"\([\w.]+ pid=\d+(?:, ip=[\d.]+)?, (?:global_)?rank=(\d{1,7})\)|"
+    r"\[[\w.\-]+\.py:\d+\] \((\d{1,5})/\d{1,5}\) "
 )
 """How programs name the rank in lines of their own."""
 _OF_GROUP = re.compile(r"Watchdog|Work\w*\(|ProcessGroup|\[PG |onitoredBarrier|NCCL (?:WARN|INFO)")

@@ -52,7 +52,7 @@ _DESYNC_AT = re.compile(r"\[\d+\] Timeout at collective: (?P<op>\w+), #(?P<seq>\
 _LAGGING = re.compile(r"ranks? \[(?P<ranks>\d+(?:, ?\d+)*)\] (?:is|are) the lagging ranks?")
 _LAG_BEGINS = "lagging/dead/mismatched ranks"
 _SAID_ABSENT = re.compile(
-    r"\b[rR]anks? \[?(?P<ranks>\d+(?:(?:, ?| and |, and )\d+)*)\]? "
+    r"^(?!.*\b(?:INFO|DEBUG)\b).*\b[rR]anks? \[?(?P<ranks>\d+(?:(?:, ?| and |, and )\d+)*)\]? "
     r"(?:(?:has|have|had|did|does|do|was|were|is|are)(?:n't| not| never)|never)(?: yet| even)? "
     r"(?:join|reach|arriv|check(?:ed)? in|respond|enter|c[ao]me|participat)|"
     r"^(?!.*Stalled)(?:.*[^\[])?\b(?:[mM]issing|[aA]bsent|[uU]nresponsive)[ _]ranks?[:= ]{1,3}\[?"
@@ -61,8 +61,9 @@ _SAID_ABSENT = re.compile(
 """How programs say in their own words who did not come."""
 _WAITED_FOR = Pattern(
     "waited_for",
-    r"^(?=.*[tT]imed? ?out)(?!.*onitoredBarrier).*[wW]ait(?:ing|ed) (?:for|on) (?:a |the )?"
-    r"(?:\w+ (?:from|of) )?(?:global )?rank (?P<peer>\d+)\b",
+    r"^(?=.*(?:[tT]imed out|TimeoutError|[tT]imeout (?:while |when )?waiting))"
+    r"(?!.*onitoredBarrier).*[wW]ait(?:ing|ed) (?:for|on) (?:a |the )?(?:\w+ (?:from|of) )?"
+    r"(?:global )?rank (?P<peer>\d+)\b",
 )
 _UNUSED = Pattern(
     "unused", r"did not receive grad for rank (?P<rank>\d+): (?P<parameters>[A-Za-z_].*)"

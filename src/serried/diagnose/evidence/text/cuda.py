@@ -1,8 +1,9 @@
 """What CUDA, cuBLAS, cuDNN and a GPU's memory say where a call fails.
 
-Signs: ``gpu_oom`` (facts ``wanted``, ``gpu``, ``total``, ``free`` as printed), ``assertion`` (a
-kernel's own check failed: facts ``file``, ``condition``), ``cuda`` (fact ``what``),
-``cuda_hardware`` (CUDA reports ECC or NVLink).
+Signs: ``gpu_oom`` (facts ``wanted``, ``gpu``, ``total``, ``free`` as printed), ``size_nonsense``
+(memory of a size that no GPU has: that size was received damaged), ``assertion`` (a kernel's own
+check failed: facts ``file``, ``condition``), ``cuda`` (fact ``what``), ``cuda_hardware`` (CUDA
+reports ECC or NVLink).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = ("[rank11]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.35 GiB. GPU 3"
@@ -23,6 +24,7 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs
 _SIZE = r"[\d.]+ ?[KMGT]i?B"
 _DEVICE = r"(?:CUDA|HIP|XPU|NPU|MUSA)"
 _PATTERNS = (
+    Pattern("size_nonsense", r"Tried to allocate more than 1EB"),  # a size that came damaged
     Pattern(
         "gpu_oom",
         rf"{_DEVICE} out of memory(?:\. Tried to allocate (?P<wanted>{_SIZE}))?"
@@ -55,7 +57,11 @@ _PATTERNS = (
         r"(?<![\w.])(?P<file>[\w.]+\.cuh?):\d+:.*Assertion `(?P<condition>.*?)` failed",
     ),
     Pattern("assertion", r"device-side assert(?: triggered)?(?!ions?\b)"),
-    Pattern("cuda_hardware", r"(?P<what>uncorrectable (?:ECC|NVLink) error(?: encountered)?)"),
+    Pattern(
+        "cuda_hardware",
+        r"(?P<what>uncorrectable (?:ECC|NVLink) error(?: encountered)?)"
+        r"(?!s?(?: count)?[ :=]{1,3}0\b)",
+    ),
     Pattern("cuda_hardware", r"(?P<what>CUDA_ERROR_(?:ECC_UNCORRECTABLE|CONTAINED))"),
     Pattern("cuda_hardware", r"(?P<what>(?:hip|cuda)ErrorECC\w+)"),
     Pattern("cuda_hardware", r"CUDA error: (?P<what>an NVLINK error|hardware stack error)"),

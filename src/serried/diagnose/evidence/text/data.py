@@ -45,7 +45,10 @@ _PATTERNS = (
         "nan_differs",
         r"Rank (?P<rank>\d+), .*iteration #(?P<iteration>\d+): .*(?:not reproducible|different)",
     ),
-    Pattern("nan", r"[Rr]ank (?P<rank>\d+).{0,80}\b(?:NaN|nan)\b(?! ?%)"),
+    Pattern(
+        "nan",
+        r"[Rr]ank (?P<rank>\d+).{0,80}(?<!\b0 )(?<!\b[nN]o )\b(?:NaN|nan)\b(?! ?%|s?[:=] ?0\b)",
+    ),
     Pattern(
         "nan",
         r"[fF]ound (?:NaN|Inf|nan|inf)(?:/Inf| or Inf| values)? in "

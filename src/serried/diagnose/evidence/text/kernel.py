@@ -43,8 +43,10 @@ _PATTERNS = (
     Pattern("gpu_lost", r"GPU is lost\.?|GPU_IS_LOST|NVML_ERROR_GPU_IS_LOST"),
     Pattern(
         "ecc",
-        r"[Uu]ncorrectable (?:\w+ )?ECC|[Rr]ow [Rr]emap\w* (?:pending|fail)|"
-        r"double[- ]bit ECC|DBE.*ECC|ECC.*[Uu]ncorrectable",
+        r"[Uu]ncorrectable (?:\w+ )?ECC(?! errors?(?: count)?[ :=]{1,3}0\b)|"
+        r"[Rr]ow [Rr]emap\w* (?:pending|fail)|"
+        r"double[- ]bit ECC|DBE.*ECC|ECC\b.*[Uu]ncorrectable"
+        r"(?! (?:\w+ )?(?:errors?|count)(?: count)?[ :=]{1,3}0\b)(?! ECC)",
     ),
     Pattern("nvlink", r"NVLink.*(?:fatal|Fatal|error|replay|down)|an NVLink error|NVLINK error"),
     Pattern(

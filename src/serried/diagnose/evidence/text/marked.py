@@ -30,6 +30,7 @@ _MARK = re.compile(
 _HARMLESS = re.compile(
     r"\b(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE)\b|Unable to register \w+ (?:factory|plugin)|"
     r"already been registered|pip's dependency resolver|ERROR_(?:LEVEL|LOG)|\bon[_ ]error\b|"
+    r"\b[eE]rror (?:handl|rate|budget|count|code|level|polic|bar)\w*\b|"
     r"error(?:s|_count)?[ :=]+0\b|severity=Correct|Corrected error"
 )
 _TOPICS = (
