@@ -9,7 +9,8 @@ PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help run test quick check types style unit bench oracle goldens soak screenshots docs edition \
-	headless browser hosts shells system modules web_modules pages rooms ranks paced clean
+	headless browser hosts shells system modules \
+	ranks pages web_modules examples views readings others paced clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +20,7 @@ run: $(VENV)/.run ## install, train for real, open the workbench on it
 
 test: ## install, check and run every test
 	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.test system
-	@$(MAKE) --no-print-directory --jobs 3 $(SYNC) ranks rooms types style web_modules pages
+	@$(MAKE) --no-print-directory --jobs 4 $(SYNC) ranks pages types style $(PARTS)
 	@$(MAKE) --no-print-directory paced
 
 check: $(VENV)/.test modules ## format, lint, imports, types of Python and of the page's modules
@@ -46,13 +47,15 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
 
-# Three parts run side by side, as ranks wait for one another, and a browser for its page. The longest
-# begins; what a part prints comes whole, at its end. Files of ranks stay whole, as each shares its
-# launch. What tells slow from healthy by its pace has the machine to itself.
+# Parts run side by side, four at a time: ranks wait for one another, and a browser for its page. Both
+# have two processes, and begin, as they take longest; every other part has one, which alone collects
+# and prepares what its tests share. What a part prints comes whole, at its end. Files of ranks stay
+# whole, as each shares its launch. What tells slow from healthy by its pace has the machine to itself.
 SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync)
+PARTS = web_modules examples views readings others
 PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
 unit: $(VENV)/.test headless hosts shells modules
-	@$(MAKE) --no-print-directory --jobs 3 $(SYNC) ranks rooms web_modules pages
+	@$(MAKE) --no-print-directory --jobs 4 $(SYNC) ranks pages $(PARTS)
 	@$(MAKE) --no-print-directory paced
 
 web_modules:
@@ -61,8 +64,18 @@ web_modules:
 pages: # the page in a browser, and what serves it
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/views/web
 
-rooms:
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/runtime --ignore tests/views/web
+examples: # on ranks of their own
+	$(BIN)/python -m pytest -q tests/examples
+
+views: # but for the page
+	$(BIN)/python -m pytest -q tests/views --ignore tests/views/web
+
+READINGS = tests/diagnose tests/launch tests/trace
+readings:
+	$(BIN)/python -m pytest -q $(READINGS)
+
+others: # with the examples in the package's docstrings
+	$(BIN)/python -m pytest -q $(patsubst %,--ignore %,tests/runtime tests/examples tests/views $(READINGS))
 
 ranks:
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder tests/runtime $(PACE:%=--ignore %)
