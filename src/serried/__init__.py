@@ -9,11 +9,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from serried.shown import show_by
 from serried.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from serried.api import (
         analyse,
+        diagnose_job,
         layout,
         model_states,
         plan_job,
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
     from serried.pipeline.costs import Costs, Links
     from serried.runtime.guard.guard import guard
     from serried.runtime.recording.api import record, record_steps, span
+    from serried.views.notebook.view import view
 
 __all__ = [
     "Costs",
     "Links",
     "SerriedError",
     "analyse",
+    "diagnose_job",
     "guard",
     "layout",
     "model_states",
@@ -41,18 +45,25 @@ __all__ = [
     "record_steps",
     "schedule",
     "span",
+    "view",
 ]
 
 _MODULE_OF = {
     **dict.fromkeys(
-        ("analyse", "layout", "model_states", "plan_job", "read_launch", "read_trace", "schedule"),
+        (
+            *("analyse", "diagnose_job", "layout", "model_states", "plan_job"),
+            *("read_launch", "read_trace", "schedule"),
+        ),
         "serried.api",
     ),
     **dict.fromkeys(("Costs", "Links"), "serried.pipeline.costs"),
     **dict.fromkeys(("record", "record_steps", "span"), "serried.runtime.recording.api"),
     "guard": "serried.runtime.guard.guard",
     "SerriedError": "serried.errors",
+    "view": "serried.views.notebook.view",
 }
+# Values are drawn by views, which are above them; here both are known.
+show_by(lambda: import_module("serried.views.notebook.values"))
 
 
 def __getattr__(name: str) -> object:

@@ -5,6 +5,7 @@
     plan_job                 whether a job fits, and how long its step takes
     read_launch, read_trace  what files say
     analyse                  what a trace tells
+    diagnose_job             which rank hung or is slow, and why
 
 Each is asked for as on the command line, under the same names, and goes the same way.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from serried.launch.facts.config import LaunchConfig
 from serried.launch.read import read_path
@@ -34,6 +36,9 @@ from serried.trace.measure.analysis import Analysis
 from serried.trace.measure.analysis import analyse as measure
 from serried.trace.merge.files import place_of
 from serried.trace.model.trace import Trace
+
+if TYPE_CHECKING:
+    from serried.diagnose.diagnosis import Diagnosis
 
 
 def layout(
@@ -167,3 +172,15 @@ def read_trace(*places: str | Path, sizes: Mapping[str, int] | None = None) -> T
 def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analysis:
     """Returns all that is measured of a trace: bubble, ranks, critical path, throughput."""
     return measure(trace, tokens_per_microbatch=tokens_per_microbatch)
+
+
+def diagnose_job(*places: str | Path) -> Diagnosis:
+    """Returns which rank hung, which is slow, and why, by what files and folders hold of a job.
+
+    They are what ``serried diagnose`` reads: logs, dumps, stacks, recordings. Raises InputError for
+    a place that is not there or cannot be read.
+    """
+    from serried.diagnose.gather import gather  # most programs ask for no diagnosis
+    from serried.diagnose.reason import diagnosed
+
+    return diagnosed(gather([Path(place) for place in places]))

@@ -21,6 +21,7 @@ from enum import Enum
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.sign import CollectiveFacts
 from serried.finding import Sentence
+from serried.shown import Displayed
 
 
 class CauseClass(Enum):
@@ -78,7 +79,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Displayed):
     """Holds what is wrong with a job, the likeliest cause first, and what is not known."""
 
     causes: tuple[Cause, ...]

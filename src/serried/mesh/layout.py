@@ -12,6 +12,7 @@ from serried.finding import Finding
 from serried.mesh.groups import Groups
 from serried.mesh.kind import GroupKind
 from serried.mesh.mesh import Mesh
+from serried.shown import Displayed
 
 if TYPE_CHECKING:
     from serried.mesh.sharding import Sharding
@@ -33,7 +34,7 @@ PLAIN = Conventions()
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(Displayed):
     """Holds the meshes and the group kinds that a framework makes from some sizes.
 
     ``sizes`` uses the neutral short names (``tp pp cp dp ep …``), derived ones included;

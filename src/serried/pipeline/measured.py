@@ -16,10 +16,11 @@ from serried.pipeline.in_flight import TO_WEIGHT, Peaks, Weights, occupied, peak
 from serried.pipeline.runners import Refusal, refusals
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.simulate import Simulation
+from serried.shown import Displayed
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredSchedule:
+class MeasuredSchedule(Displayed):
     """Holds one schedule with all that its simulation tells, each worked out when asked for."""
 
     simulation: Simulation

@@ -23,6 +23,7 @@ from serried.plan.time.jobs import Jobs
 from serried.plan.time.simulated import simulated_step
 from serried.plan.time.step import StepTimes, step_times
 from serried.plan.traffic.transfers import Transfer, step_transfers
+from serried.shown import Displayed
 
 IN_CLOSED_FORM = ("1f1b", "interleaved-1f1b", "gpipe", "looped-bfs", "eager-1f1b")
 """Schedules whose bubble is that of the closed form; others are walked action by action."""
@@ -31,7 +32,7 @@ CONVENTION = "causal"
 
 
 @dataclass(frozen=True)
-class JobPlan:
+class JobPlan(Displayed):
     """Holds what was asked and everything that follows.
 
     >>> from serried.launch.request import LayoutRequest

@@ -31,6 +31,10 @@ class DrawnArea:
     colour: str
     edge: bool = False
     """Whether a thin dark edge is drawn around it."""
+    row: int | None = None
+    """What it stands for, such as a rank, where a notebook selects it."""
+    told: str = ""
+    """What an SVG says of it under the pointer."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +123,11 @@ class Drawing:
 def _svg(mark: DrawnArea | DrawnLine | DrawnWords) -> Iterator[str]:
     if isinstance(mark, DrawnArea):
         edge = f' stroke="{INK}" stroke-width="0.5"' if mark.edge else ""
+        row = "" if mark.row is None else f' data-row="{mark.row}"'
+        close = f"><title>{escape(mark.told)}</title></rect>" if mark.told else "/>"
         yield (
-            f'<rect x="{mark.x:.4g}" y="{mark.y:.4g}" width="{mark.width:.4g}" '
-            f'height="{mark.height:.4g}" fill="{mark.colour}"{edge}/>'
+            f'<rect x="{mark.x:.5g}" y="{mark.y:.5g}" width="{mark.width:.4g}" '
+            f'height="{mark.height:.4g}" fill="{mark.colour}"{edge}{row}{close}'
         )
     elif isinstance(mark, DrawnWords):
         strong = ' font-weight="600"' if mark.is_strong else ""

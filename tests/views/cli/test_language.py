@@ -9,9 +9,10 @@ import click
 import pytest
 
 from serried.views.cli.help import LazyCommands
-from serried.views.cli.language import LOCALE, environment_language, language_of
+from serried.views.cli.language import language_of
 from serried.views.cli.main import COMMANDS
 from serried.views.cli.main import serried as root
+from serried.views.sentences import LOCALE, environment_language
 from tests.conftest import Call, Outcome
 from tests.trace.recorded_run import Run
 from tests.views.explain.reader import has_chinese

@@ -12,6 +12,7 @@ from serried.errors import InputError
 from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.mesh import Layout, Placement
+from serried.shown import Displayed
 from serried.trace.model.admission import admitted
 from serried.trace.model.record import EMULATED, PLANNED, TracedJob
 from serried.trace.model.replay import Replay
@@ -48,7 +49,7 @@ class AlignedClock:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Displayed):
     """Holds one run's spans on one clock, and all that is known of how they came about.
 
     Times start near 0; ``base_ns`` is the wall time of 0, in nanoseconds since 1970. A rank has

@@ -8,12 +8,9 @@ from typing import TypeVar
 
 import click
 
-from serried.views.sentences import LANGUAGES
+from serried.views.sentences import LANGUAGES, environment_language
 
 Command = TypeVar("Command", bound=Callable[..., object])
-
-LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
-"""Variables that name the language of messages; the first that is set decides."""
 
 HELP = "Language of the answer and of this help; by default that of the environment (LANG)."
 ASKED = "serried.language"
@@ -35,14 +32,6 @@ def language_of(words: Sequence[str], environment: Mapping[str, str] = os.enviro
         if option == "--lang" and asked in LANGUAGES:
             return asked
     return environment_language(environment)
-
-
-def environment_language(environment: Mapping[str, str] = os.environ) -> str:
-    """Returns the language of the environment's locale; English for one that is not spoken."""
-    locale = next((environment[name] for name in LOCALE if environment.get(name)), "")
-    # zh_CN.UTF-8 and zh-CN both name zh; C and POSIX name no language that is spoken.
-    language = locale.replace("-", "_").partition("_")[0].lower()
-    return language if language in LANGUAGES else "en"
 
 
 def lang_option(command: Command) -> Command:

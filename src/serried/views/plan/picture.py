@@ -74,7 +74,9 @@ def _memory(
             size = each.bytes_of(name) * scale
             if size:
                 y -= size
-                drawing.add(DrawnArea(x + room * 0.1, y, room * 0.8, size, COLOURS[name]))
+                wide = room * 0.8
+                colour = COLOURS[name]
+                drawing.add(DrawnArea(x + room * 0.1, y, wide, size, colour, row=each.pp_rank))
         middle = x + room / 2
         if room >= 20:
             drawing.add(

@@ -100,31 +100,39 @@ def schedule_svg(simulation: Simulation, *, width: int = 1200) -> str:
     """
     drawn = boxes(simulation, width)
     name, height = simulation.schedule.name, drawn.height + 40
+    rows: list[list[Box]] = [[] for _ in range(drawn.num_ranks)]
+    for box in drawn.boxes:
+        rows[box.rank].append(box)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" font-family="sans-serif" font-size="11">',
         f"<title>{escape(name)}: {drawn.num_ranks} ranks, "
         f"{simulation.schedule.num_microbatches} microbatches</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        *_rows(drawn, width),
-        *(line for box in drawn.boxes for line in _box(box, drawn.row(box.rank))),
+        *(
+            line
+            for rank, row in enumerate(rows)
+            for line in _row(drawn.row(rank), rank, row, width)
+        ),
         *_legend(drawn),
         "</svg>",
     ]
     return "\n".join(parts)
 
 
-def _rows(drawn: Boxes, width: int) -> Iterator[str]:
-    for rank in range(drawn.num_ranks):
-        y = drawn.row(rank)
-        yield (
-            f'<text x="{MARGIN - 8}" y="{y + BOX * 0.7:g}" text-anchor="end" fill="{_INK}">'
-            f"rank {rank}</text>"
-        )
-        yield (
-            f'<rect x="{MARGIN}" y="{y}" width="{width - MARGIN - 10}" height="{BOX}" '
-            'fill="#f1f3f5"/>'
-        )
+def _row(y: int, rank: int, row: list[Box], width: int) -> Iterator[str]:
+    """Yields a rank's row, marked so that a notebook can select it."""
+    yield f'<g data-row="{rank}">'
+    yield (
+        f'<text x="{MARGIN - 8}" y="{y + BOX * 0.7:g}" text-anchor="end" fill="{_INK}">'
+        f"rank {rank}</text>"
+    )
+    yield (
+        f'<rect x="{MARGIN}" y="{y}" width="{width - MARGIN - 10}" height="{BOX}" fill="#f1f3f5"/>'
+    )
+    for box in row:
+        yield from _box(box, y)
+    yield "</g>"
 
 
 def _box(box: Box, y: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -15,6 +16,9 @@ from serried.finding import Sentence
 LANGUAGES = ("en", "zh")
 """The languages that errors and explanations are written in."""
 
+LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
+"""Variables that name the language of messages; the first that is set decides."""
+
 Sayable: TypeAlias = SerriedError | Sentence | Listed
 
 WORDS = ("problem", "reason", "what")
@@ -22,9 +26,11 @@ WORDS = ("problem", "reason", "what")
 
 __all__ = [
     "LANGUAGES",
+    "LOCALE",
     "WORDS",
     "Sayable",
     "catalogue",
+    "environment_language",
     "is_wide",
     "phrase",
     "read_catalogue",
@@ -171,3 +177,11 @@ def require_language(lang: str) -> str:
             known=listed(LANGUAGES),
         )
     return lang
+
+
+def environment_language(environment: Mapping[str, str] = os.environ) -> str:
+    """Returns the language of the environment's locale; English for one that is not spoken."""
+    locale = next((environment[name] for name in LOCALE if environment.get(name)), "")
+    # zh_CN.UTF-8 and zh-CN both name zh; C and POSIX name no language that is spoken.
+    language = locale.replace("-", "_").partition("_")[0].lower()
+    return language if language in LANGUAGES else "en"
