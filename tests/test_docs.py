@@ -118,9 +118,10 @@ def test_a_page_is_read_in_one_sitting(page: Path) -> None:
 def test_the_index_names_every_page_of_its_language(index: str) -> None:
     text = (ROOT / "docs" / index).read_text(encoding="utf-8")
     chinese = index.endswith(".zh.md")
-    names = {each.name for each in (ROOT / "docs").glob("*.md")}
+    docs = ROOT / "docs"
+    names = {str(each.relative_to(docs)) for each in docs.rglob("*.md")}
     own = {name for name in names if name.endswith(".zh.md") == chinese}
-    assert own - set(re.findall(r"\]\(([\w.-]+)\)", text)) == {index}
+    assert own - set(re.findall(r"\]\(([\w./-]+)\)", text)) == {index}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -121,15 +121,29 @@ PROGRAMS = {named[1]: body for _, _, body in blocks("python") if (named := PROGR
 
 @pytest.mark.parametrize("name", ["small_run.py", pytest.param("every_group.py", marks=SLOW)])
 def test_a_printed_program_runs_by_the_command_below_it(name: str, tmp_path: Path) -> None:
+    assert run_printed(name, tmp_path).stdout
+
+
+@SLOW
+def test_the_slow_rank_of_the_tutorial_is_the_one_that_is_named(
+    serried: Call, tmp_path: Path
+) -> None:
+    run_printed("slow_loader.py", tmp_path)
+    told = serried("diagnose", str(tmp_path / "runs" / "mine"))
+    assert told.out.startswith("rank 1 on ") and "loading data" in told.out
+
+
+def run_printed(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program of a page in a folder, by the command that the page prints."""
     (command,) = {each for block in BLOCKS for each in block if each.split()[-1] == name}
-    (tmp_path / name).write_text(PROGRAMS[name], encoding="utf-8")
+    (folder / name).write_text(PROGRAMS[name], encoding="utf-8")
     program, *words = command.split()
     started = [sys.executable, *(["-m", "torch.distributed.run"] if program == "torchrun" else [])]
     done = subprocess.run(
-        [*started, *words], cwd=tmp_path, capture_output=True, text=True, timeout=500
+        [*started, *words], cwd=folder, capture_output=True, text=True, timeout=500
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout
+    return done
 
 
 def test_no_program_is_piped_into_an_interpreter() -> None:
