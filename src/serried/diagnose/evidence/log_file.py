@@ -61,7 +61,7 @@ _TELLING = re.compile(
     rb"[fF]ail|FAIL|[kK]ill|KILL|XID|[xX]id |SXid|NVRM|SIG|signal|ProcessGroup|WorkNCCL|"
     rb"OOM|oom|OUT_OF|MEMORY|out of [GCdV]|(?:of|on|shared|allocate|illegal) memory|"
     rb"emory (?:limit|cgroup|access|usage)|onnect|refused|reset|No space|max_epochs|train_runtime|"
-    rb"Loading|[sS]aving|MISMATCH|ismatch|[tT]okeniz|[bB]uilding|[pP]reprocess|"
+    rb"Loading|[sS]aving|about to be saved|MISMATCH|ismatch|[tT]okeniz|[bB]uilding|[pP]reprocess|"
     rb"\b(?:nan|NaN|Nan|NAN|inf|Inf)\b(?! iterations)|bort|ssert|(?<!de)[fF]ault|Bus |[lL]ost\b|"
     rb"\bdead|CANCELLED|vict|reempt|desync|stuck|Send[FB]|Recv[FB]|SEND_?[FB]|RECV_?[FB]|hermal|"
     rb"alidat|panic|[eE]xit (?:[cC]ode|status)|xitcode|exited|launched up to|managed by|"

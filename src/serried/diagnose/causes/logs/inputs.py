@@ -140,6 +140,22 @@ _LOADER_KILLED = SignMeaning(
     (_WORKERS, _SHARED),
     0.8,
 )
+_LOADER_CRASHED = replace(
+    _LOADER_KILLED,
+    templates=(
+        said(
+            "a worker that loads data crashed in native code ({signal}); {who} got no more batches"
+        ),
+    ),
+    cures=(
+        said("run with num_workers=0 to see the worker's own error"),
+        said(
+            "look at the library that reads the data (image, video, tokenizer): its version, and "
+            "the file that it read last"
+        ),
+    ),
+)
+_CRASHES = ("segmentation fault", "floating-point exception", "illegal instruction", "aborted")
 _LOADER_BUS = SignMeaning(
     ("loader_killed",),
     CauseClass.STORAGE,
@@ -168,6 +184,19 @@ _NAN = SignMeaning(
     (_ANOMALY, _RERUN),
     0.8,
 )
+_NAN_OF_SOME = replace(
+    _NAN,
+    templates=(
+        said(
+            "NaN or Inf came up at iteration {iteration}; which rank had it first is not in the log"
+        ),
+        said(
+            "NaN or Inf came up in the training (in a loss, a gradient or another number); which "
+            "rank had it first is not in the log"
+        ),
+    ),
+    ranks="unknown",
+)
 _NAN_REPEATS = replace(
     _NAN,
     templates=(
@@ -185,8 +214,10 @@ def input_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what goes wrong with files, loaders of data and numbers."""
     yield from candidates(told, _MEANINGS)
     if killed := told.of("loader_killed"):
-        is_bus = "Bus" in str(killed[0].facts.get("signal"))
-        yield candidate(told, _LOADER_BUS if is_bus else _LOADER_KILLED, killed)
+        signal = str(killed[0].facts.get("signal")).lower()
+        is_crash = signal.startswith(_CRASHES)
+        meaning = _LOADER_CRASHED if is_crash else _LOADER_KILLED
+        yield candidate(told, _LOADER_BUS if "bus" in signal else meaning, killed)
     nans = told.of("nan")
     if repeats := told.of("nan_repeats"):
         yield candidate(told, _NAN_REPEATS, [*nans, *repeats])
@@ -199,5 +230,4 @@ def input_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         is_its_own = is_of_one and (
             told.ranks(nans) == stopped or all("own" in sign.facts for sign in nans)
         )
-        whose = "speakers" if is_named or is_its_own else "unknown"
-        yield candidate(told, replace(_NAN, ranks=whose), nans)
+        yield candidate(told, _NAN if is_named or is_its_own else _NAN_OF_SOME, nans)

@@ -364,7 +364,7 @@ def _failed(told: LoggedSigns) -> set[int | None]:
 
 def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:
     name = str(sign.facts.get("name") or "")
-    how = str(sign.facts.get("how") or "")
+    how = str(sign.facts.get("how") or "").capitalize()
     code = _SIGNALS.get(name, sign.code if sign.code is not None else 0)
     signal = sign.facts.get("signal")
     if isinstance(signal, int):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.whom import named
 from serried.finding import said
 
@@ -24,24 +25,6 @@ _MEANINGS = (
             said(
                 "only {joined} of {expected} ranks came to the start: the others never reached "
                 "init_process_group"
-            ),
-        ),
-        (
-            said("see which ranks did not start: compare the scheduler's tasks with the logs"),
-            _FIREWALL,
-        ),
-        0.85,
-        "unknown",
-    ),
-    SignMeaning(
-        ("store_barrier",),
-        CauseClass.STARTUP,
-        "init_rendezvous",
-        Standing.CONNECTION,
-        (
-            said(
-                "{joined} ranks came to a start of {expected}: {who} waited for the others until "
-                "the limit"
             ),
         ),
         (
@@ -194,6 +177,24 @@ _DUPLICATE = SignMeaning(
     "nobody",
 )
 
+_STORE_BARRIER = SignMeaning(
+    ("store_barrier",),
+    CauseClass.STARTUP,
+    "init_rendezvous",
+    Standing.CONNECTION,
+    (
+        said(
+            "{joined} ranks came to a start of {expected}: {who} waited for the others until "
+            "the limit"
+        ),
+    ),
+    (
+        said("see which ranks did not start: compare the scheduler's tasks with the logs"),
+        _FIREWALL,
+    ),
+    0.85,
+    "unknown",
+)
 LONG_WAIT = 4
 """Lines of one rank's waiting, ten seconds apart, from which on a start is taken to be stuck."""
 _STORE_WAIT = SignMeaning(
@@ -238,6 +239,7 @@ def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         else:
             yield each
     yield from _ids(told)
+    yield from _store_barriers(told)
     yield from _store_waits(told)
 
 
@@ -269,12 +271,24 @@ def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
     )
 
 
+def _store_barriers(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields a start that timed out, for ranks that did not come or for more than belong there."""
+    if signs := told.of("store_barrier"):
+        too_many = replace(_TOO_MANY, kinds=("store_barrier",), standing=Standing.CONNECTION)
+        yield candidate(told, too_many if _is_full(signs[0]) else _STORE_BARRIER, signs)
+
+
+def _is_full(sign: Sign) -> bool:
+    """Tells whether more processes came to a start than it has ranks."""
+    joined, expected = sign.facts.get("joined"), sign.facts.get("expected")
+    return isinstance(joined, int) and isinstance(expected, int) and joined > expected
+
+
 def _store_waits(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields a start at which ranks still wait, by what torch says every ten seconds of it."""
     signs = told.of("store_waiting")
     if not signs or told.first("store_passed") is not None:
         return
-    joined, expected = (signs[-1].facts.get(name) for name in ("joined", "expected"))
-    is_full = isinstance(joined, int) and isinstance(expected, int) and joined > expected
+    is_full = _is_full(signs[-1])
     if is_full or len(signs) >= LONG_WAIT * len(told.ranks(signs)):
         yield candidate(told, _TOO_MANY if is_full else _STORE_WAIT, signs[-1:])

@@ -78,7 +78,7 @@ _FIRST = (
     Pattern("node_lost", r"Communication connection failure.*node (?P<host>[\w.\-]+)"),
     Pattern(
         "node_lost",
-        r"[Nn]ode (?:with (?:node )?id: ?)?(?P<node>\S+).{0,80}marked dead because",
+        r"[Nn]ode (?:with (?:\w+ )?(?:id|ID):? ?)?(?P<node>\S+).{0,80}marked dead because",
     ),
     Pattern("node_lost", r"The node (?:(?P<node>\S+) )?(?:has died|died|was terminated|is dead)"),
     Pattern(

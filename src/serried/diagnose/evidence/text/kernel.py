@@ -39,7 +39,9 @@ _PATTERNS = (
     ),
     Pattern("gpu_init", r"NVRM: GPU (?P<pci>[0-9A-Fa-f:.]+): RmInitAdapter failed"),
     Pattern("gpu_init", r"NVRM: (?:RmInitAdapter|rm_init_adapter) failed"),
-    Pattern("gpu_lost", r"Unable to determine the device handle for GPU ?(?P<pci>[0-9A-Fa-f:.]+)"),
+    Pattern(
+        "gpu_lost", r"Unable to determine the device handle for GPU ?(?P<pci>[0-9A-Fa-f:.]+\w)"
+    ),
     Pattern("gpu_lost", r"GPU is lost\.?|GPU_IS_LOST|NVML_ERROR_GPU_IS_LOST"),
     Pattern(
         "ecc",

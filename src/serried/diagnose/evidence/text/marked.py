@@ -36,7 +36,11 @@ _HARMLESS = re.compile(
 _TOPICS = (
     ("numerics", r"\b(?:nan|NaN|NAN)\b|[Nn]on-finite|diverge"),
     ("node_lost", r"\b[Nn]ode\b.*(?:lost|dead|die|down|crash|not respond)|heartbeat"),
-    ("gpu_oom", r"(?:GPU|CUDA|device|HBM|hbm).*[Oo]ut of memory"),
+    (
+        "gpu_oom",
+        r"(?:GPU|CUDA|device|HBM|hbm).*[Oo]ut of memory|"
+        r"\bOOM (?:during|in|at) (?:the )?(?:\w+ )?(?:optim|forward|backward|step|train|alloc)",
+    ),
     ("host_oom", r"[Oo]ut of memory|\bOOM|oom.kill|memory (?:limit|pressure)"),
     ("hardware", r"\bECC\b|NVLink|[Ff]allen off|PCIe|[Xx]id\b|thermal"),
     ("cuda_error", r"\b(?:CUDA|cuda|cuBLAS|cuDNN|HIP|hip)\b"),

@@ -53,6 +53,7 @@ _PATTERNS = (
         r"[Ss]aving (?:[\w.]+ ){0,4}?(?:checkpoint|state|weights|optimizer|model)|"
         r"saving checkpoint at iteration|save_checkpoint|_save_checkpoint|save_model|"
         r"save_pretrained|"
+        r"Checkpoint \S+ is (?:about to be saved|ready now)|"
         r"save_state|_save_to_state_dict|state_dict_for_save|Writing checkpoint|saved checkpoint",
     ),
     Pattern(
