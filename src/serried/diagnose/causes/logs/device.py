@@ -12,7 +12,7 @@ from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidat
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import CauseClass
 from serried.diagnose.evidence.sign import Sign
-from serried.diagnose.evidence.text.xid import ADVICE, UNKNOWN, XIDS, XidSide
+from serried.diagnose.evidence.text.machine.xid import ADVICE, UNKNOWN, XIDS, XidSide
 from serried.finding import said
 
 _DRAIN = said("drain that node, keep nvidia-bug-report.sh's output, and run dcgmi diag -r 3 on it")

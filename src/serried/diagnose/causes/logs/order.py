@@ -15,12 +15,12 @@ from serried.diagnose.causes.logs.collectives.stall import stall_candidates
 from serried.diagnose.causes.logs.collectives.timeout import timeout_candidates
 from serried.diagnose.causes.logs.connection import connection_candidates
 from serried.diagnose.causes.logs.device import device_candidates
+from serried.diagnose.causes.logs.ends.process import process_candidates
 from serried.diagnose.causes.logs.exception import exception_candidates
 from serried.diagnose.causes.logs.inputs import input_candidates
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.nodes import node_candidates
 from serried.diagnose.causes.logs.numbers import numbered_by_launchers
-from serried.diagnose.causes.logs.process import process_candidates
 from serried.diagnose.causes.logs.sequence import Order, sequence
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.causes.logs.startup import startup_candidates

@@ -21,25 +21,25 @@ from dataclasses import replace
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.aside import KEPT, Asides
-from serried.diagnose.evidence.text.checks import check_signs
 from serried.diagnose.evidence.text.cluster import cluster_signs
-from serried.diagnose.evidence.text.cuda import cuda_signs
+from serried.diagnose.evidence.text.collectives.checks import check_signs
+from serried.diagnose.evidence.text.collectives.gloo import gloo_signs
+from serried.diagnose.evidence.text.collectives.nccl_calls import call_signs
+from serried.diagnose.evidence.text.collectives.ras import RasReport
+from serried.diagnose.evidence.text.collectives.schedule_order import order_signs
+from serried.diagnose.evidence.text.collectives.stalls import StallReport
+from serried.diagnose.evidence.text.collectives.watchdog import timeouts
 from serried.diagnose.evidence.text.data import data_signs
-from serried.diagnose.evidence.text.gloo import gloo_signs
-from serried.diagnose.evidence.text.kernel import kernel_signs
 from serried.diagnose.evidence.text.launch import LaunchReport
+from serried.diagnose.evidence.text.machine.cuda import cuda_signs
+from serried.diagnose.evidence.text.machine.kernel import kernel_signs
+from serried.diagnose.evidence.text.machine.network import network_signs
+from serried.diagnose.evidence.text.machine.storage import storage_signs
 from serried.diagnose.evidence.text.marked import marked_signs
-from serried.diagnose.evidence.text.nccl_calls import call_signs
-from serried.diagnose.evidence.text.network import network_signs
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_signs
 from serried.diagnose.evidence.text.python import SpawnedError, Tracebacks
-from serried.diagnose.evidence.text.ras import RasReport
-from serried.diagnose.evidence.text.schedule_order import order_signs
-from serried.diagnose.evidence.text.stalls import StallReport
 from serried.diagnose.evidence.text.startup import startup_signs
-from serried.diagnose.evidence.text.storage import storage_signs
 from serried.diagnose.evidence.text.torchrun import FailureSummary, exits
-from serried.diagnose.evidence.text.watchdog import timeouts
 
 _READERS = (
     progress_signs,

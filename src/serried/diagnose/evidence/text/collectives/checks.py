@@ -25,8 +25,8 @@ from collections.abc import Iterator
 
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.sign import CollectiveFacts, Sign
+from serried.diagnose.evidence.text.collectives.watchdog import numel
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
-from serried.diagnose.evidence.text.watchdog import numel
 
 _SIDE = re.compile(
     r"[Rr]ank (\d+) is running(?: inconsistent)? collective:\s?CollectiveFingerPrint\("

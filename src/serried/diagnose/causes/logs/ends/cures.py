@@ -1,0 +1,23 @@
+"""What to do about a process that ended, where several causes share it."""
+
+from __future__ import annotations
+
+from serried.finding import said
+
+KERNEL_LOG = said(
+    "look into the kernel log of its node: dmesg -T | grep -i -E 'killed process|oom'; it names "
+    "the process and its size, or shows that somebody else sent the signal"
+)
+LESS_MEMORY = said(
+    "load checkpoints by shards (low_cpu_mem_usage, mmap), use fewer loader workers and pinned "
+    "buffers, or ask the scheduler for more memory"
+)
+DETACH = said("start it detached from the terminal: tmux, nohup or sbatch")
+REQUEUE = said("ask for more time, or save often and let the scheduler requeue the job")
+CORE = said(
+    "keep the core file and read it: gdb python core, then bt; or run with python -X faulthandler"
+)
+ITS_LOG = said(
+    "read that rank's own log: torchrun writes one for each with --log-dir and --redirects 3; "
+    "@record on main() brings its traceback into the summary"
+)

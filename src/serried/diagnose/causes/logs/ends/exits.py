@@ -1,0 +1,139 @@
+"""Exit codes and signals of processes, and what stopped a job from outside.
+
+An exit code alone says little: 1 is an exception that another line tells, -6 as a rule the
+watchdog's own end. A process that is killed by signal 9 without a word was as a rule killed by
+the kernel, for want of memory; who sent it only the kernel log says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from serried.diagnose.causes.logs.ends.cures import REQUEUE
+from serried.diagnose.causes.logs.ends.meanings import (
+    ABORTED,
+    BUS,
+    FAILED,
+    HANGUP,
+    KILLED,
+    KILLED_LOADING,
+    OWN_FAULTS,
+    SEGFAULT,
+    SEVERAL_FAILED,
+    STOPPED,
+    TERMINATED,
+)
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
+from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.evidence.sign import Sign
+from serried.finding import said
+
+_SIGNALS = {
+    "SIGKILL": -9,
+    "SIGSEGV": -11,
+    "SIGABRT": -6,
+    "SIGBUS": -7,
+    "SIGTERM": -15,
+    "SIGHUP": -1,
+    "SIGINT": -2,
+    "SIGFPE": -8,
+    "SIGILL": -4,
+    "SIGUSR1": -10,
+    "SIGUSR2": -12,
+}
+
+_CANCELLED = SignMeaning(
+    ("cancelled",),
+    CauseClass.EXTERNAL_STOP,
+    "cancelled",
+    Standing.ROOT,
+    (said("the scheduler stopped the job: {why}"), said("the scheduler stopped the job")),
+    (REQUEUE,),
+    0.85,
+    "nobody",
+)
+
+
+def exit_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what processes ended by, as far as their codes tell."""
+    by_meaning: dict[int, tuple[SignMeaning, list[Sign]]] = {}
+    for sign in _ends(told):
+        meaning = _of_exit(told, sign)
+        if sign.kind == "other_failure" and meaning not in OWN_FAULTS:
+            continue  # whoever ended later was as a rule ended by the launcher
+        by_meaning.setdefault(id(meaning), (meaning, []))[1].append(sign)
+    for meaning, signs in by_meaning.values():
+        if meaning is KILLED and (loading := _loading(told, signs[0])):
+            yield candidate(told, KILLED_LOADING, [*signs, loading])
+        else:
+            shown = signs if meaning in (KILLED, SEGFAULT, BUS) else signs[:1]
+            is_several = meaning is FAILED and len(_failed(told)) > 1
+            yield candidate(told, SEVERAL_FAILED if is_several else meaning, shown)
+
+
+def _ends(told: LoggedSigns) -> list[Sign]:
+    """Returns the ends that were no good ones; of a rank those that tell how, where any do."""
+    ends = [
+        s for s in told.of("exit", "first_failure", "other_failure", "task_exit") if s.code != 0
+    ]
+    how = {told.rank(sign.speaker) for sign in ends if _tells_how(sign)}
+    return [s for s in ends if _tells_how(s) or told.rank(s.speaker) not in how - {None}]
+
+
+def _tells_how(sign: Sign) -> bool:
+    return sign.code is not None or any(sign.facts.get(each) for each in ("name", "signal", "how"))
+
+
+def _failed(told: LoggedSigns) -> set[int | None]:
+    """Returns the ranks that ended with a code of their own; of several none is the first."""
+    return {told.rank(sign.speaker) for sign in _ends(told) if _of_exit(told, sign) is FAILED}
+
+
+def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:
+    name = str(sign.facts.get("name") or "")
+    how = str(sign.facts.get("how") or "").capitalize()
+    code = _SIGNALS.get(name, sign.code if sign.code is not None else 0)
+    signal = sign.facts.get("signal")
+    if isinstance(signal, int):
+        code = -signal
+    if code > 128:
+        code = 128 - code
+    if code == -9 or how.startswith("Killed"):
+        return KILLED
+    if code == -11 or how.startswith("Segmentation"):
+        return SEGFAULT
+    if code == -7 or how.startswith("Bus"):
+        return BUS
+    if code == -1 and sign.kind != "task_exit":
+        return HANGUP
+    if code == -15 or how.startswith("Terminated"):
+        return TERMINATED
+    if code == -6 or how.startswith("Abort"):
+        return ABORTED
+    return FAILED
+
+
+def _loading(told: LoggedSigns, exit_sign: Sign) -> Sign | None:
+    """Returns the sign of a checkpoint being loaded, where it is the last said before an exit."""
+    place = told.place(exit_sign)
+    before = [
+        sign for sign in told.of("loading", "saving", "validating") if told.place(sign) <= place
+    ]
+    return before[-1] if before and before[-1].kind == "loading" else None
+
+
+def stop_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what stopped the job from outside."""
+    signs = told.of("agent_signal")
+    if signs:
+        meaning = HANGUP if signs[0].facts.get("signal") == 1 else STOPPED
+        yield candidate(told, meaning, signs[:1])
+    cancelled = told.of("cancelled", "evicted")
+    reasons = [sign for sign in cancelled if sign.facts.get("why") not in (None, "aborted")]
+    if reasons:
+        yield candidate(told, _CANCELLED, reasons)
+    elif cancelled:
+        weak = replace(_CANCELLED, standing=Standing.NOTICED, confidence=0.4)
+        yield candidate(told, weak, cancelled)

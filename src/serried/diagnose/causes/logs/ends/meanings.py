@@ -1,0 +1,132 @@
+"""What an exit code or a signal means by itself, and whose end it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serried.diagnose.causes.logs.ends.cures import CORE, DETACH, ITS_LOG, KERNEL_LOG, LESS_MEMORY
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing
+from serried.diagnose.diagnosis import CauseClass
+from serried.finding import said
+
+KILLED = SignMeaning(
+    ("exit",),
+    CauseClass.HOST_OOM,
+    "rank_killed",
+    Standing.ENDED,
+    (
+        said(
+            "signal 9 from outside killed {who}: as a rule the host's memory ran out; the "
+            "log does not say who sent it"
+        ),
+    ),
+    (KERNEL_LOG, LESS_MEMORY),
+    0.7,
+)
+KILLED_LOADING = SignMeaning(
+    ("exit",),
+    CauseClass.HOST_OOM,
+    "host_oom_sigkill",
+    Standing.ENDED,
+    (
+        said(
+            "signal 9 killed {who} while loading shard {done} of {all}: very likely the "
+            "host's memory ran out"
+        ),
+        said("signal 9 killed {who} while loading: very likely the host's memory ran out"),
+    ),
+    (KERNEL_LOG, LESS_MEMORY),
+    0.8,
+)
+SEGFAULT = SignMeaning(
+    ("exit",),
+    CauseClass.EXCEPTION,
+    "segfault",
+    Standing.ROOT,
+    (said("{who} crashed with a segmentation fault: in native code, which Python cannot catch"),),
+    (CORE,),
+    0.9,
+)
+BUS = SignMeaning(
+    ("exit",),
+    CauseClass.STORAGE,
+    "shm",
+    Standing.ENDED,
+    (said("a bus error ended {who}: as a rule /dev/shm is full, or a mapped file was cut"),),
+    (
+        said(
+            "give the container more shared memory (--shm-size, an emptyDir of medium Memory) "
+            "and see df -h /dev/shm"
+        ),
+    ),
+    0.6,
+)
+HANGUP = SignMeaning(
+    ("exit",),
+    CauseClass.EXTERNAL_STOP,
+    "sighup_user",
+    Standing.ROOT,
+    (said("the terminal or ssh session of the job closed (SIGHUP); no rank failed"),),
+    (DETACH,),
+    0.9,
+    "nobody",
+)
+STOPPED = SignMeaning(
+    ("exit",),
+    CauseClass.EXTERNAL_STOP,
+    "sigterm",
+    Standing.ROOT,
+    (said("the launcher itself was told to stop (signal {signal}); no rank failed before that"),),
+    (
+        said(
+            "ask the scheduler why: time limit, preemption, maintenance, or somebody's scancel "
+            "or kubectl delete"
+        ),
+    ),
+    0.85,
+    "nobody",
+)
+TERMINATED = SignMeaning(
+    ("exit",),
+    CauseClass.EXTERNAL_STOP,
+    "sigterm",
+    Standing.NOTICED,
+    (said("{who} got SIGTERM, the signal to stop; the log does not say from whom"),),
+    (ITS_LOG,),
+    0.5,
+    "unknown",
+)
+ABORTED = SignMeaning(
+    ("exit",),
+    CauseClass.EXCEPTION,
+    "aborted",
+    Standing.FOLLOWS,
+    (said("{who} aborted (SIGABRT); why stands in the log of that rank"),),
+    (ITS_LOG,),
+    0.5,
+    "unknown",  # the watchdog aborts whoever waited longest
+)
+FAILED = SignMeaning(
+    ("exit",),
+    CauseClass.EXCEPTION,
+    "exit_code",
+    Standing.NOTICED,
+    (
+        said("the first to end was {who}, with code {code}; why stands in the log of that rank"),
+        said("the first to end was {who}; why stands in the log of that rank"),
+    ),
+    (ITS_LOG,),
+    0.5,
+)
+SEVERAL_FAILED = replace(
+    FAILED,
+    templates=(
+        said(
+            "several ranks ended with an exit code of their own: why, and which was the first, "
+            "stands in their logs"
+        ),
+    ),
+    ranks="unknown",
+)
+OWN_FAULTS = (SEGFAULT, BUS)
+"""Ends that no launcher brings about: each such rank met its own, whichever was the first."""

@@ -1,0 +1,157 @@
+"""What the kernel, a scheduler, a shell or a library says of a process that it ended or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from serried.diagnose.causes.logs.ends.cures import CORE, ITS_LOG, KERNEL_LOG, LESS_MEMORY
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
+from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.evidence.sign import Sign
+from serried.finding import said
+
+_TOLD = (
+    SignMeaning(
+        ("oom_kill",),
+        CauseClass.HOST_OOM,
+        "host_oom_sigkill",
+        Standing.EXHAUSTED,
+        (
+            said("the kernel killed process {pid} ({killed}) because the host's memory ran out"),
+            said("the host's memory ran out, and {killed} called the kernel's killer"),
+            said("the host's memory ran out, and the kernel lists which processes it may kill"),
+        ),
+        (LESS_MEMORY,),
+        0.95,
+        "unknown",
+    ),
+    SignMeaning(
+        ("task_oom",),
+        CauseClass.HOST_OOM,
+        "host_oom_sigkill",
+        Standing.EXHAUSTED,
+        (said("the scheduler killed {who}: the host memory that it granted ran out"),),
+        (LESS_MEMORY,),
+        0.95,
+    ),
+    SignMeaning(
+        ("no_host_memory",),
+        CauseClass.HOST_OOM,
+        "host_oom",
+        Standing.EXHAUSTED,
+        (said("{who} found no more host memory: it is used up, or a limit is reached"),),
+        (LESS_MEMORY, KERNEL_LOG),
+        0.85,
+    ),
+    SignMeaning(
+        ("told_to_stop",),
+        CauseClass.EXTERNAL_STOP,
+        "sigterm",
+        Standing.NOTICED,
+        (said("{who} got SIGTERM, the signal to stop; the log does not say from whom"),),
+        (ITS_LOG,),
+        0.5,
+        "nobody",
+    ),
+    SignMeaning(
+        ("killed_word",),
+        CauseClass.HOST_OOM,
+        "host_oom_sigkill",
+        Standing.ENDED,
+        (
+            said(
+                "a process was killed by signal 9 without a word: very likely the host's memory "
+                "ran out"
+            ),
+        ),
+        (KERNEL_LOG, LESS_MEMORY),
+        0.6,
+        "unknown",
+    ),
+    SignMeaning(
+        ("interrupted",),
+        CauseClass.EXTERNAL_STOP,
+        "interrupted",
+        Standing.ROOT,
+        (said("somebody stopped the job from the keyboard (ctrl-C); no rank failed"),),
+        (),
+        0.85,
+        "nobody",
+    ),
+    SignMeaning(
+        ("heap_broken",),
+        CauseClass.EXCEPTION,
+        "aborted",
+        Standing.ENDED,
+        (said("the C library ended {who}, because native code there had overwritten memory"),),
+        (CORE,),
+        0.7,
+        "unknown",
+    ),
+    SignMeaning(
+        ("native_abort",),
+        CauseClass.EXCEPTION,
+        "aborted",
+        Standing.FOLLOWS,
+        (said("an exception in native code ended {who}; what it said was cut off"),),
+        (CORE,),
+        0.4,
+        "unknown",
+    ),
+    SignMeaning(
+        ("peer_failed",),
+        CauseClass.EXCEPTION,
+        "exit_code",
+        Standing.FOLLOWS,
+        (said("another rank failed or ended, and the library stopped {who}; its log says why"),),
+        (ITS_LOG,),
+        0.4,
+        "unknown",
+    ),
+    SignMeaning(
+        ("segfault_stack", "segfault"),
+        CauseClass.EXCEPTION,
+        "segfault",
+        Standing.ROOT,
+        (
+            said(
+                "{who} crashed with a segmentation fault: in native code, which Python cannot catch"
+            ),
+        ),
+        (CORE,),
+        0.9,
+    ),
+)
+_WORKER_DIED = SignMeaning(
+    ("worker_died",),
+    CauseClass.HOST_OOM,
+    "worker_died",
+    Standing.ENDED,
+    (
+        said(
+            "a worker of Ray ended without a word: as a rule the host's memory ran out, else a "
+            "crash in native code"
+        ),
+    ),
+    (KERNEL_LOG, LESS_MEMORY),
+    0.5,
+    "unknown",
+)
+
+
+def told_ends(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what others say of processes that ended."""
+    yield from candidates(told, _TOLD)
+    if died := _silent_workers(told):
+        is_known = len(told.ranks(died)) == 1 == len({sign.speaker.pid for sign in died})
+        meaning = replace(_WORKER_DIED, ranks="speakers") if is_known else _WORKER_DIED
+        yield candidate(told, meaning, died)
+
+
+def _silent_workers(told: LoggedSigns) -> list[Sign]:
+    """Returns the workers of Ray that died, where no watchdog of theirs says that it ended them."""
+    died = told.of("worker_died")
+    ended = {sign.speaker.pid for sign in told.of("timeout")} - {None}
+    return [] if ended & {sign.speaker.pid for sign in died} else died
