@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots docs edition \
+.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots film docs edition \
 	headless browser hosts shells system modules \
 	ranks pages web_modules examples views readings others paced clean
 
@@ -107,6 +107,9 @@ soak: $(VENV)/.test hosts ## long counts: kills, exits, fuzzing, injected faults
 
 screenshots: $(VENV)/.test browser ## draw the pictures of README and docs again
 	$(BIN)/python -m docs.screenshots
+
+film: $(VENV)/.test $(VENV)/.docs browser ## make the film on top of README and docs again
+	$(BIN)/python -m docs.recording
 
 docs: $(VENV)/.docs modules ## build the documentation's site in both languages, into site/
 	$(BIN)/python -m website.built site

@@ -128,3 +128,11 @@ def test_a_missing_generator_is_named_with_what_installs_it(tmp_path: Path) -> N
     assert done.stderr == (
         "the site cannot be built: the generator zensical is missing; make docs installs it, once\n"
     )
+
+
+@BOTH
+def test_the_first_page_begins_with_a_film_of_the_tool(lang: str) -> None:
+    film = ROOT / "docs" / "images" / ("film.zh.webp" if lang == "zh" else "film.webp")
+    assert f"](images/{film.name})" in written(lang)["index.md"].split("\n\n")[1]
+    assert b"ANIM" in film.read_bytes()[:64]
+    assert film.stat().st_size < 1_500_000
