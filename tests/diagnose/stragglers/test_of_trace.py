@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.steps.of_trace import steps_of_trace
 from serried.diagnose.stragglers.of_trace import trace_causes
-from serried.diagnose.stragglers.slow import SlowSpell, follows
+from serried.diagnose.stragglers.slow import SlowSpell, follows, slow_spells
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.analysis import analyse
 from serried.trace.measure.verdict import Trouble, run_verdict
@@ -117,3 +119,18 @@ def test_who_lies_idle_behind_a_slower_rank_of_another_stage_is_not_slow_itself(
     assert not follows(spell(3, 1, "forward", 3e7), slow)  # it computes longer of its own
     assert not follows(spell(2, 0, "gaps", 3e7), slow)  # it has the same like
     assert not follows(spell(3, 1, "gaps", 9e7), slow)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_beside_a_stage_that_becomes_slow_no_other_was_slow_before(seed: int) -> None:
+    """All others get quicker too, as where what they compute on is shared with it."""
+
+    def slower(pipeline: int, step: int, stage: int, microbatch: int) -> float:
+        if step < 12:
+            return 1.0
+        return 4.0 if stage == 0 else 0.5
+
+    trace = pipelines(slower, seed, pp=3, dp=1, steps=24)
+    job = steps_of_trace(trace, np.arange(24, dtype=np.int32))
+    assert job is not None
+    assert [spell.ranks for spell in slow_spells(job)] == [(0,)]

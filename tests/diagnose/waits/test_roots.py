@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serried.diagnose.causes.hang import cause_of
 from serried.diagnose.evidence.stacks.stack import Frame
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.roots import Root, RootKind, roots
@@ -153,6 +154,21 @@ def test_a_rank_that_left_nothing_is_named_where_nobody_else_is_missing() -> Non
     silent = replace(state, ranks=tuple(RankState(6) if r.rank == 6 else r for r in state.ranks))
     [root] = found(silent)
     assert (root.kind, root.ranks) == (RootKind.SILENT, (6,))
+
+
+@pytest.mark.parametrize(("of_node", "is_named"), [(None, False), (2, True), (4, False)])
+def test_of_several_that_left_nothing_only_a_whole_node_is_named(
+    of_node: int | None, is_named: bool
+) -> None:
+    lost = (4, 5)
+    state = played([program(1)[:-1] if rank in lost else program(1) for rank in range(WORLD)])
+    ranks = tuple(RankState(r.rank) if r.rank in lost else r for r in state.ranks)
+    [root] = found(replace(state, ranks=ranks, gpus_per_node=of_node))
+    assert (root.kind, root.ranks) == (RootKind.SILENT, lost if is_named else None)
+    assert is_named or root.circle == lost
+    told = str(cause_of(wait_graph(state), root).verdict)
+    assert told.startswith("ranks 4, 5 never joined")
+    assert ("nobody can be named" in told) is not is_named
 
 
 @pytest.mark.parametrize(

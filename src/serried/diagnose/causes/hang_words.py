@@ -10,6 +10,8 @@ from serried.diagnose.waits.state import JobState, RankOperation
 from serried.errors import listed
 from serried.finding import Sentence, said
 
+_AWAITED = said("what its peers wait in")
+
 
 def who(state: JobState, ranks: tuple[int, ...]) -> Sentence:
     """Returns ranks with their places: ``rank 37 (node 4, GPU 5; tp 1, pp 3)``."""
@@ -73,6 +75,13 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
             )
         if root.kind is RootKind.MAY_WAIT:
             return _may_wait(state, root)
+        if root.kind is RootKind.SILENT:
+            return said(
+                "ranks {ranks} never joined {what}, and nothing of them was given to read, so that "
+                "nobody can be named",
+                ranks=listed(root.circle),
+                what=meeting_named(root.meeting) if root.meeting else _AWAITED,
+            )
         return said(
             "ranks {ranks} wait for each other, and nothing tells which of them is out of order",
             ranks=listed(root.circle),
@@ -97,7 +106,7 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
 
 def _may_wait(state: JobState, root: Root) -> Sentence:
     name, place = who(state, root.circle), place_of(state, root.circle[0])
-    what = meeting_named(root.meeting) if root.meeting else said("what its peers wait in")
+    what = meeting_named(root.meeting) if root.meeting else _AWAITED
     if place:
         return said(
             "{who} is in {place} and has not joined {what}; nothing tells whether it works there "
@@ -114,7 +123,7 @@ def _may_wait(state: JobState, root: Root) -> Sentence:
 
 
 def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
-    what = meeting_named(root.meeting) if root.meeting else said("what its peers wait in")
+    what = meeting_named(root.meeting) if root.meeting else _AWAITED
     match root.kind:
         case RootKind.DEAD:
             return said("{who} ended and never joined {what}", who=name, what=what)

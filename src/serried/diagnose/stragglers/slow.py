@@ -203,19 +203,29 @@ def _spell(
 
 
 def _of_kinds(job: JobSteps) -> Iterator[SlowSpell]:
-    """Yields spells of all ranks that do equal work, beside the others and their own past."""
+    """Yields spells of all ranks that do equal work, beside the others and their own past.
+
+    Beside one that became slow all others become quicker: it is left out before they are judged.
+    """
     known = [alike for alike in job.alike if alike.evidence != NOTHING]
-    if len(known) < 2:
-        return
+    while len(known) > 1 and (found := _beside_the_others(job, known)):
+        slowest = max(found, key=lambda each: each.share).stages
+        yield from (each for each in found if each.stages == slowest)
+        known = [alike for alike in known if alike.stages != slowest]
+
+
+def _beside_the_others(job: JobSteps, known: list[Alike]) -> list[SlowSpell]:
     computing = [np.median(job.spent.computing[:, list(each.places)], axis=1) for each in known]
     if any(not np.median(each) for each in computing):
-        return
+        return []
     level = np.stack([each / np.median(each) for each in computing], axis=1)
+    spells = []
     for at, alike in enumerate(known):
         others = np.median(np.delete(level, at, axis=1), axis=1)
         ratio = np.divide(level[:, at], others, out=np.ones(len(job)), where=others > 0)
         for first, last, base in raised(ratio):
-            yield _against_past(job, alike, computing[at], base, first, last)
+            spells.append(_against_past(job, alike, computing[at], base, first, last))
+    return spells
 
 
 def raised(ratio: Series) -> list[tuple[int, int, tuple[int, int]]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from serried.diagnose.waits.graph import MESSAGES, StalledCollective, WaitGraph
@@ -28,7 +28,7 @@ from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
 from serried.diagnose.waits.position import left_out
 from serried.diagnose.waits.program import is_in_communication, operation_of, site_of
-from serried.diagnose.waits.state import RankCondition
+from serried.diagnose.waits.state import JobState, RankCondition
 
 
 class RootKind(Enum):
@@ -109,7 +109,24 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
             ]
     if not found:
         found += _apart(graph)
-    return tuple(sorted(_joined(found), key=_weight))
+    joined = (_without_guess(graph.state, each) for each in _joined(found))
+    return tuple(sorted(joined, key=_weight))
+
+
+def _without_guess(state: JobState, root: Root) -> Root:
+    """Returns a root without ranks where several left nothing, and are not all of some nodes.
+
+    Of a node that is lost nothing is left; else files of ranks were not given, and anyone may be
+    at fault.
+    """
+    ranks, of_node = root.ranks or (), state.gpus_per_node
+    if root.kind is not RootKind.SILENT or len(ranks) < 2:
+        return root
+    if of_node and of_node < state.world_size:
+        nodes = {rank // of_node for rank in ranks}
+        if len(ranks) == len(nodes) * of_node:
+            return root
+    return replace(root, ranks=None, circle=ranks, confidence=0.4)
 
 
 def _apart(graph: WaitGraph) -> Iterator[Root]:
@@ -267,6 +284,9 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     if ranks[rank].counts is None and not ranks[rank].stack:
         return False
     has_messages = any(op.messages for each in ranks for op in each.issued)
+    # A group without collectives counts none either, and a pipeline has messages in any case.
+    if dict(graph.state.axes).get("pp", 1) > 1 and not ranks[rank].within:
+        has_messages |= not any(op.peer is not None for each in ranks for op in each.issued)
     return has_messages and not any(operation_of(each.stack) in MESSAGES for each in ranks)
 
 
