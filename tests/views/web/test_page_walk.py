@@ -196,7 +196,7 @@ def walked(workbench: Workbench, call: str, *values: object) -> Any:
 def test_every_control_of_a_room_is_seen_and_changes_what_is_shown(
     page_of: Open, everything: str, name: str
 ) -> None:
-    workbench = page_of(everything, "lang=en")
+    workbench = page_of(everything, "lang=en", width=1100, height=480)
     found = walked(workbench, "room", asdict(ROOMS[name]), ANY)
     assert {control: what for control, what in found.items() if what != "alive"} == {}
     homes = walked(workbench, "homes", {name: ROOMS[name].within}, CONTROLS)
@@ -215,7 +215,7 @@ def test_every_control_of_the_page_is_in_one_room(page_of: Open, everything: str
 def test_the_walk_tells_a_control_that_does_nothing_and_one_that_is_new(
     page_of: Open, everything: str
 ) -> None:
-    workbench = page_of(everything, "lang=en")
+    workbench = page_of(everything, "lang=en", width=1100, height=480)
     added = "<p id=idle><button>Nothing</button><select><option>1<option>2</select><input></p>"
     workbench.page.evaluate(
         "(html) => document.getElementById('map-section').insertAdjacentHTML('afterbegin', html)",
