@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from serried.diagnose.diagnosis import Diagnosis
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 from serried.views.diagnose.document import diagnosis_document
@@ -15,6 +17,7 @@ UNTELLABLE = {"V04", "V05", "V06", "V30", "A009", "A011", "A043", "E035", "G017"
 """Their class stands in the thread and not in the excerpt."""
 
 
+@cache
 def cases() -> list[dict[str, Any]]:
     return [
         {**row, "path": folder / row["file"]}
@@ -23,8 +26,14 @@ def cases() -> list[dict[str, Any]]:
     ]
 
 
+@cache
+def found(path: Path) -> Diagnosis:
+    """Diagnoses an excerpt, once for all tests."""
+    return diagnosed(gather([path]))
+
+
 def told(case: dict[str, Any], lang: str = "en") -> dict[str, Any]:
-    return diagnosis_document(diagnosed(gather([case["path"]])), lang)
+    return diagnosis_document(found(case["path"]), lang)
 
 
 def test_an_excerpt_is_read_as_its_thread_established() -> None:
