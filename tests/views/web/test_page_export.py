@@ -85,7 +85,7 @@ def link(file: Path, kind: str) -> str:
 
 
 def opened(page_of: Open, address: str, query: str) -> Workbench:
-    workbench = page_of(address, f"{query}&lang=en")
+    workbench = page_of(address, f"{query}&lang=en", width=1000, height=600)
     workbench.click("#export")
     return workbench
 

@@ -14,13 +14,16 @@ LANGUAGES = ["en-US", "zh-CN"]
 EMULATED = {"en-US": "emulated compute", "zh-CN": "模拟计算"}
 
 
+FOUND = """([name, rank, step]) => Array.from({ length: serried.slices() }, (_, i) =>
+  serried.slice(i)).findIndex((each) =>
+  each.name === name && each.rank === rank && each.step === step)"""
+
+
 def find(workbench: Workbench, name: str, rank: int, step: int = 0) -> int:
     """Returns the number of the slice of an action on a rank."""
-    for number in range(workbench.read("slices()")):
-        each = workbench.read(f"slice({number})")
-        if (each["name"], each["rank"], each["step"]) == (name, rank, step):
-            return number
-    raise AssertionError(f"no slice {name} on rank {rank}")
+    number: int = workbench.page.evaluate(FOUND, [name, rank, step])
+    assert number >= 0, f"no slice {name} on rank {rank}"
+    return number
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
