@@ -109,3 +109,10 @@ def test_a_pipe_and_a_link_to_itself_stop_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert recognised(tmp_path).names == ("run.log",)
+
+
+def test_what_only_lies_beside_a_recording_asks_for_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "planned-step.json"
+    path.write_text('{"schema": "serried.planned-step/1"}')
+    with pytest.raises(InputError, match="json tells nothing by itself; open the folder that it"):
+        recognised(path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 from pathlib import Path
 
 import pytest
 
 from serried.errors import InputError
 from serried.limits import SAMPLE_BYTES
+from serried.schemas import schema_names
 from serried.trace.model.record import MAGIC
 from serried.views.web.opening.kinds import NAMES, TABS, Kind
 from serried.views.web.opening.recognise import BINARY, kind_of
@@ -95,6 +97,22 @@ def test_launch_files_that_people_use_are_none_of_the_others(path: Path) -> None
             "file is a document of serried (serried.search) that no tab shows; serried search",
         ),
         (
+            b'{"schema": "serried.card/1"}',
+            "file is a document of serried (serried.card) that no tab shows; serried explain WORD",
+        ),
+        (
+            b"PK\x03\x04" + b"\0" * 26 + b"model/data.pklPK",
+            "file is a checkpoint of PyTorch, which serried does not read",
+        ),
+        (
+            pickle.dumps({"segments": [], "device_traces": [[]]}),
+            "file is a memory snapshot of PyTorch, which serried does not read",
+        ),
+        (
+            b"\n<!DOCTYPE html>\n<html></html>",
+            "file is a page of HTML, as serried report writes one; open it in your browser",
+        ),
+        (
             gzip.compress(b"\0\x01\x02" * 50, mtime=0),
             "file is binary and nothing that serried reads",
         ),
@@ -124,3 +142,20 @@ def test_a_gigabyte_of_nothing_is_refused_without_being_read(tmp_path: Path) -> 
 def test_a_bomb_of_gzip_is_unpacked_no_further_than_a_sample() -> None:
     bomb = gzip.compress(b"\0" * (64 << 20))
     assert len(of(bomb).start) <= SAMPLE_BYTES.most
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_every_document_of_serried_opens_or_names_the_command_that_shows_it(name: str) -> None:
+    sample = of(b'{"schema": "%s"}' % name.encode())
+    try:
+        assert kind_of(sample) in (*TABS, Kind.BESIDE)
+    except InputError as refused:
+        assert "that no tab shows; serried " in str(refused)
+        assert str(refused).endswith(" shows it")
+
+
+def test_a_program_that_speaks_of_errors_is_no_log() -> None:
+    program = b"import os\n\n\ndef main():\n    raise RuntimeError('CUDA out of memory')\n" * 3
+    with pytest.raises(InputError):
+        kind_of(of(program), is_alone=False)
+    assert kind_of(of(LOG * 20), is_alone=False) is Kind.LOG

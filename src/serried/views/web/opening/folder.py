@@ -71,6 +71,9 @@ def together(samples: Sequence[Sample], called: object) -> Recognised:
         kind = kind_of(samples[0])
         if kind in TABS:
             return Recognised(kind, (samples[0].name,))
+        raise InputError(
+            "{file} tells nothing by itself; open the folder that it lies in", file=samples[0].name
+        )
     found = {sample.name: _kind(sample) for sample in samples}
     first = next((kind for kind in ORDER if kind in found.values()), None)
     if first is None:

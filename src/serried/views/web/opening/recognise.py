@@ -53,7 +53,8 @@ COMMANDS: Mapping[str, str] = {
     "collective": "serried collective",
     "watch": "serried diagnose --watch LOGS",
 }
-"""What shows the other documents of serried, by the middle of their schema."""
+"""What shows other documents of serried, by the middle of their schema; of the rest the schema says
+what prints them."""
 
 LOG_SUFFIXES = (".log", ".out", ".err")
 """How texts are called that are logs where nothing in them tells."""
@@ -75,6 +76,11 @@ FOREIGN: tuple[tuple[bytes, Sentence, str], ...] = (
 """What others' files begin with, what they are, and what would help."""
 
 _SCHEMA = re.compile(r"serried\.([a-z-]+)/\d+")
+_PRINTED_BY = re.compile(r"`(serried [^`]+)`")
+_CHECKPOINT = re.compile(rb"PK\x03\x04.{26}[^\0]{1,99}/(?:data\.pkl|\.format_version)", re.S)
+_SOURCE = re.compile(r"^(?:import \w|from [\w.]+ import |(?:async )?def \w|class \w|```)", re.M)
+_SOURCE_LINES = 2
+"""So many lines of Python, or of code in a text, make it none that a job logged."""
 _TAR = 257, b"ustar"
 _MODEL = {"model_type", "architectures", "num_hidden_layers", "n_layer", "n_layers"}
 _PADDLE_LOG = re.compile(r"Profiler Info: Job \(\d|Schedule Profiler start at step \d")
@@ -118,6 +124,10 @@ def kind_of(sample: Sample, *, is_alone: bool = True) -> Kind:
 def unknown(sample: Sample) -> InputError:
     """Returns what is said of a file that serried opens nowhere."""
     start = sample.start
+    if start[:1] == b"\x80" and b"device_traces" in start and b"segments" in start:
+        return _foreign(sample, said("a memory snapshot of PyTorch"), "")
+    if _CHECKPOINT.match(start):
+        return _foreign(sample, said("a checkpoint of PyTorch"), "")
     for mark, what, command in FOREIGN:
         if start.startswith(mark):
             return _foreign(sample, what, command)
@@ -140,6 +150,11 @@ def unknown(sample: Sample) -> InputError:
             "{file} is binary and nothing that serried reads; serried opens {kinds}",
             file=sample.name,
             kinds=OPENS,
+        )
+    if sample.text.lstrip()[:15].lower().startswith(("<!doctype html", "<html")):
+        return InputError(
+            "{file} is a page of HTML, as serried report writes one; open it in your browser",
+            file=sample.name,
         )
     if sample.size_bytes > LAUNCH_BYTES.most:
         return InputError(
@@ -233,7 +248,8 @@ def _text(sample: Sample, text: str, *, is_alone: bool) -> Kind | None:
     if not begin.startswith("#!") and _log_share(text) > _MOSTLY:
         return Kind.LOG
     launch = _launch(sample, text)
-    if launch is not LaunchText.READ and _tells_of_trouble(text):
+    is_source = len(_SOURCE.findall(text[:_SIGN_LETTERS])) >= _SOURCE_LINES
+    if launch is not LaunchText.READ and not is_source and _tells_of_trouble(text):
         return Kind.LOG
     if launch is LaunchText.READ or (launch is LaunchText.REFUSED and is_alone):
         return Kind.LAUNCH
@@ -262,12 +278,12 @@ def _own(sample: Sample, name: str) -> Kind:
     """Returns what a document of serried's own is; raises InputError for one that no tab shows."""
     if name in SCHEMAS:
         return SCHEMAS[name]
-    if name in COMMANDS:
+    if command := COMMANDS.get(name) or _printed_by(name):
         raise InputError(
             "{file} is a document of serried ({schema}) that no tab shows; {command} shows it",
             file=sample.name,
             schema=f"serried.{name}",
-            command=COMMANDS[name],
+            command=command,
         )
     raise InputError(
         "{file} is a document of serried ({schema}) that no tab shows; serried opens {kinds}",
@@ -275,6 +291,17 @@ def _own(sample: Sample, name: str) -> Kind:
         schema=f"serried.{name}",
         kinds=OPENS,
     )
+
+
+def _printed_by(name: str) -> str:
+    """Returns the command that prints a document, as its schema says; "" where there is none."""
+    from serried.schemas import json_schema
+
+    try:
+        told = _PRINTED_BY.search(json_schema(f"serried.{name}/1").get("description", ""))
+    except InputError:
+        return ""
+    return told[1] if told else ""
 
 
 def _is_stacks(text: str) -> bool:
