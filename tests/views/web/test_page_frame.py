@@ -8,7 +8,7 @@ from tests.page import Open
 
 TABS = ("layout", "schedule", "plan", "run", "diagnose", "learn")
 PICTURE = """() => {
-  const boxes = [...document.querySelectorAll("canvas")]
+  const boxes = [...document.querySelectorAll("canvas, .chain, #plan-waterfall")]
     .filter((each) => each.checkVisibility())
     .map((each) => each.getBoundingClientRect());
   const step = 4;
@@ -21,7 +21,7 @@ PICTURE = """() => {
     }
   return covered / all;
 }"""
-"""The share of the window that canvases cover."""
+"""The share of the window that pictures cover: canvases, and what is drawn of elements."""
 
 
 @pytest.mark.parametrize("query", ["", "view=schedule"])
@@ -33,6 +33,17 @@ def test_two_thirds_of_the_window_are_picture(page_of: Open, plain: str, query: 
     assert workbench.page.evaluate(PICTURE) >= 0.84, "a key hides the left column"
     workbench.press("b")
     assert workbench.page.is_visible("#left")
+
+
+def test_two_thirds_are_picture_where_the_form_is_a_strip_above_it(
+    page_of: Open, plain: str, traced: str
+) -> None:
+    hang = "view=diagnose&diagnosed=example&world_size=8&tp=2&pp=2&order=tp-dp-pp"
+    for address, query in ((traced, ""), (plain, "view=plan"), (plain, hang)):
+        workbench = page_of(address, query)
+        assert workbench.page.evaluate(PICTURE) >= 0.65, query
+        assert workbench.page.is_visible("#tp") and workbench.page.is_visible("#launch-open")
+        assert not workbench.page.locator("#examples li").first.is_visible()
 
 
 def test_each_tab_has_its_address_and_keeps_the_selection(page_of: Open, plain: str) -> None:
@@ -119,6 +130,7 @@ def test_every_example_opens_a_picture(page_of: Open, plain: str) -> None:
     workbench = page_of(plain)
     examples = workbench.page.locator("#examples button")
     for number in range(examples.count()):
+        workbench.page.evaluate("document.getElementById('examples').open = true")
         examples.nth(number).click()
         workbench.settle()
         assert workbench.text("#alert") == workbench.text("#collective-alert") == ""

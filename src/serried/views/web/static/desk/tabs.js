@@ -17,6 +17,9 @@ import { Tour } from "./tour.js";
  * }} Tabbed  the page around the tabs
  */
 
+/** The tabs whose form is a strip above the picture (style/strip.css). */
+const STRIPS = ["plan", "run", "diagnose"];
+
 /** Turns the page from one tab to another. */
 export class Tabs {
   /** @param {Tabbed} page */
@@ -54,6 +57,7 @@ export class Tabs {
   /** Shows which tab the state opens, and what there is to open. */
   show() {
     const { page, view } = this;
+    if (document.body.dataset.view !== view) this._fold();
     document.body.dataset.view = view;
     for (const tab of TABS) {
       const button = byId(`view-${tab}`);
@@ -78,6 +82,12 @@ export class Tabs {
     if (this.view !== "diagnose") return [told];
     const open = () => void this.page.visit(EXAMPLES.hang);
     return [told, " ", make("button", { type: "button", click: open }, t("example.hang"))];
+  }
+
+  /** Folds the examples where they would lie over the picture. */
+  _fold() {
+    const isStrip = STRIPS.includes(this.view);
+    /** @type {HTMLDetailsElement} */ (byId("examples")).open = !isStrip;
   }
 
   /** Shows the left column, or gives its room to the picture. */

@@ -11,6 +11,8 @@ import { findingOf } from "./found.js";
 import { EXAMPLE } from "./state.js";
 import { evidenceItems, findingCard, items } from "./words.js";
 
+const SIDE_PIXELS = 16;
+
 /** @typedef {import("./found.js").Case} Case */
 /** @typedef {import("./state.js").DiagnoseState & {view: string}} DiagnoseState */
 /**
@@ -42,6 +44,8 @@ export class DiagnoseDesk {
     /** The example, once it was asked for. @type {Case | null} */
     this.example = null;
     this.arrows = new WaitArrows(host.spot);
+    /** How wide the chain was drawn, in em. */
+    this.drawn = 0;
     this.waiting = new Waiting((error) => {
       console.error(error);
       byId("diagnose-verdict").textContent = t("error.server");
@@ -51,6 +55,9 @@ export class DiagnoseDesk {
     });
     document.addEventListener("spoken", () => this._tell());
     onThemeChange(() => this._tell());
+    new ResizeObserver(() => {
+      if (this.shown && chainRoom() !== this.drawn) this._tell();
+    }).observe(byId("diagnose-section"));
   }
 
   get isBusy() {
@@ -138,8 +145,7 @@ export class DiagnoseDesk {
     const lines = rest.map((line) => make("span", {}, line));
     byId("diagnose-verdict").replaceChildren(make("strong", {}, first), ...lines);
     const ramp = this.heat?.ramp(theme().dark) ?? [];
-    const drawing = chainDrawing(finding.drawing ?? [], ramp, (rank) => this.host.choose(rank));
-    fill("diagnose-chain", drawing ? [drawing] : []);
+    this._draw(finding, ramp);
     fill("diagnose-why", items(finding.chain));
     fill("diagnose-cures", items(finding.cures));
     fill("diagnose-missing", items([...diagnosis.missing_evidence, ...diagnosis.notes]));
@@ -148,6 +154,19 @@ export class DiagnoseDesk {
     byId("diagnose-quotes").textContent = t("diagnose.evidence", { count });
     this._offer(shown, diagnosis.findings);
     this.arrows.show(this.heat ? finding : null);
+  }
+
+  /**
+   * Draws who waits for whom, as wide as there is room.
+   * @param {import("./found.js").Finding} finding
+   * @param {string[]} ramp  the colours of ranks on the map, the culprits' last
+   */
+  _draw(finding, ramp) {
+    const room = chainRoom();
+    const choose = (/** @type {number} */ rank) => this.host.choose(rank);
+    const drawing = chainDrawing(finding.drawing ?? [], ramp, choose, room);
+    fill("diagnose-chain", drawing ? [drawing] : []);
+    this.drawn = room;
   }
 
   /** @param {Case} shown @param {import("./found.js").Finding[]} findings */
@@ -162,6 +181,14 @@ export class DiagnoseDesk {
     );
     fill("diagnose-findings", findings.length > 1 ? cards : []);
   }
+}
+
+/** Returns how wide a chain may be drawn, in em of its text. */
+function chainRoom() {
+  const section = byId("diagnose-section");
+  const { fontSize } = getComputedStyle(section);
+  const sides = 2 * SIDE_PIXELS;
+  return Math.floor((section.clientWidth - sides) / parseFloat(fontSize));
 }
 
 /** Fills a list, and hides it with its heading where it is empty. */

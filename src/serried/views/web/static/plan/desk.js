@@ -214,6 +214,7 @@ export class PlanDesk {
       theme: theme(),
       card: t("plan.card", { size: bytesText(Math.min(...answer.memory.map((at) => at.card))) }),
       estimated: t("plan.estimated"),
+      above: byId("plan-memory-head").offsetHeight,
     });
   }
 

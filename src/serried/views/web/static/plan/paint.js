@@ -20,10 +20,11 @@ import { stacked, stagesText } from "./planned.js";
  * @property {Theme} theme
  * @property {string} card  what the card is called, with its size
  * @property {string} estimated  the word
+ * @property {number} above      pixels above the bars, where their key stands
  */
 
 const MARGIN = 16;
-const ABOVE = 24;
+const WORD = 24;
 const NAMES = 20;
 const WIDEST = 96;
 const ROOMY = 1.05;
@@ -33,13 +34,14 @@ const ROOMY = 1.05;
  * @param {PlanAnswer} plan
  * @param {number} width
  * @param {number} height
+ * @param {number} [above]  pixels above the bars, where their key stands
  */
-export function placesOf({ memory }, width, height) {
+export function placesOf({ memory }, width, height, above = 0) {
   const foot = height - NAMES;
   const most = Math.max(...memory.map(({ card, total }) => Math.max(card, total))) * ROOMY;
   const pitch = (width - 2 * MARGIN) / Math.max(1, memory.length);
   const wide = Math.min(WIDEST, pitch * 0.8);
-  const unit = Math.max(0, foot - ABOVE) / most;
+  const unit = Math.max(0, foot - WORD - above) / most;
   const columns = memory.map((_, place) => MARGIN + (place + 0.5) * pitch - wide / 2);
   return { foot, unit, pitch, wide, columns };
 }
@@ -60,8 +62,8 @@ export function foundAt(plan, { width, height }, { x }) {
 
 /** Draws a plan. @param {PlanScenery} scenery */
 export function paintPlan(scenery) {
-  const { context, height, plan, theme, width } = scenery;
-  const places = placesOf(plan, width, height);
+  const { above, context, height, plan, theme, width } = scenery;
+  const places = placesOf(plan, width, height, above);
   context.font = `12px ${theme.font}`;
   context.textBaseline = "middle";
   plan.memory.forEach((_, place) => paintPlace(scenery, places, place));
@@ -117,8 +119,8 @@ function paintCard({ card, context, plan, theme, width }, { foot, unit }) {
 }
 
 /** Says that what is drawn was not measured. @param {PlanScenery} scenery */
-function paintWord({ context, estimated, theme, width }) {
+function paintWord({ above, context, estimated, theme, width }) {
   context.textAlign = "right";
   context.fillStyle = theme.faint;
-  context.fillText(estimated, width - MARGIN, 10);
+  context.fillText(estimated, width - MARGIN, above + 10);
 }
