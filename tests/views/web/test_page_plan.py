@@ -120,3 +120,28 @@ def test_a_layout_that_was_found_becomes_the_job_s_and_its_plan_the_one_found(
     assert not workbench.page.is_visible("#plan") and not workbench.page.is_visible("#timeline")
     workbench.click("#sharding-close")
     assert workbench.page.is_visible("#plan") and workbench.page.is_visible("#timeline")
+
+
+def test_links_of_the_chosen_groups_are_drawn_without_the_plan_tab(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain, "dims=tp")
+    workbench.click("#links-open")
+    assert workbench.page.get_attribute("#links-open", "aria-pressed") == "true"
+    shown = workbench.read("traffic()")
+    assert (shown["links"], shown["isEven"]) == (8, False), "pairs of tp alone"
+    with_tp = workbench.picture("map-links")
+    assert "llama3-8b" in workbench.text("#traffic-model")
+    workbench.click("#dims button:has-text('PP')")
+    assert workbench.read("traffic()")["links"] == 8 + 8 + 1
+    assert workbench.picture("map-links") != with_tp
+    workbench.page.locator("#traffic-kinds button").first.click()
+    workbench.settle()
+    assert workbench.read("traffic()")["links"] == 8 + 1
+    again = page_of(plain, f"{workbench.query()}&model=no-such-model")
+    shown = again.read("traffic()")
+    assert (shown["links"], shown["isEven"]) == (8 + 1, True)
+    assert "no-such-model" in again.text("#traffic-model")
+    assert again.page.locator("#traffic-scale li").count() == 0
+    again.click("#links-open")
+    assert not again.read("traffic()")["isShown"]

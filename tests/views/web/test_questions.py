@@ -47,6 +47,7 @@ ASKED = (
     "plans",
     "plan?world_size=16&tp=2&pp=4&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
     "plan/links?world_size=8&tp=2&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
+    "layout/links?world_size=8&tp=2&dims=tp,dp",
     "plan/heat?figure=sent_across&world_size=16&tp=2&sequence=8192&global_batch=64"
     "&model=llama3-8b&cluster=h100",
     "search?world_size=8&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",

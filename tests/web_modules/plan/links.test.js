@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  evened,
   linksBetween,
   linksWithin,
   scaleOf,
@@ -13,7 +14,8 @@ import {
 /** @param {Partial<Flow> & {hop: Int32Array}} told @returns {Flow} */
 function flow(told) {
   return {
-    ...{ kind: "tp", collectives: [], ranks: 2, pattern: "ring", link_bytes: 10 },
+    ...{ kind: "tp", dim: "tp", groups: "tp", collectives: [], ranks: 2 },
+    ...{ pattern: /** @type {const} */ ("ring"), link_bytes: 10 },
     ...{ link_bytes_per_s: 1, within_bytes: 0, across_bytes: 0, ink: "", ink_on_dark: "" },
     ...told,
   };
@@ -36,6 +38,11 @@ test("links between nodes are added up, and stand apart from those within", () =
       [0, 1, 1, true, 40],
     ],
   );
+});
+
+test("without a plan all links are as wide, however many run as one", () => {
+  const widths = evened(linksBetween([PAIRS, CHAIN], nodeOf, nodeOf)).map(({ bytes }) => bytes);
+  assert.deepEqual(widths, [1, 1, 1]);
 });
 
 test("what goes from each to each is counted by pairs", () => {

@@ -20,6 +20,8 @@ from serried.mesh import Groups, Layout, Placement
 from serried.plan.traffic.transfers import Transfer
 
 Pattern = Literal["ring", "chain", "all"]
+_PATTERNS: dict[str, Pattern] = {"pp": "chain", "ep": "all"}
+"""How groups of a dimension send, where not around a ring."""
 _DIM = {"fsdp": "dp"}
 """Kinds whose groups are those of another dimension."""
 _NAMES = {
@@ -68,6 +70,32 @@ def flows_of(
     kinds = dict.fromkeys(each.kind for each in transfers)
     made = [_flow([each for each in transfers if each.kind == kind], layout) for kind in kinds]
     return tuple(_counted(flow, groups, placement) for flow, groups in filter(None, made))
+
+
+def even_flows(
+    kinds: Sequence[tuple[str, str]], layout: Layout, placement: Placement
+) -> tuple[Flow, ...]:
+    """Returns a flow for each kind, given as (dimension, kind): who sends to whom, all alike.
+
+    Without a model nobody knows how much: each link carries 1.
+
+    >>> from serried.launch.request import LayoutRequest
+    >>> asked = LayoutRequest.of({"world_size": 16, "tp": 2, "pp": 4})
+    >>> found = even_flows([("tp", "tp"), ("pp", "pp")], *asked.laid_out())
+    >>> [(flow.kind, flow.pattern, flow.within_bytes, flow.across_bytes) for flow in found]
+    [('tp', 'ring', 16.0, 0.0), ('pp', 'chain', 8.0, 4.0)]
+    """
+    made = [(_even(dim, layout.groups(kind), kind, layout), kind) for dim, kind in kinds]
+    return tuple(
+        _counted(flow, layout.groups(kind), placement) for flow, kind in made if flow.ranks > 1
+    )
+
+
+def _even(dim: str, groups: Groups, kind: str, layout: Layout) -> Flow:
+    pattern: Pattern = _PATTERNS.get(dim, "ring")
+    ranks = int(groups.sizes.max()) if len(groups) else 0
+    follows = following(groups, layout.world_size, is_ring=pattern != "chain")
+    return Flow(kind, dim, (), ranks, pattern, 1.0, follows, 0.0, 0.0)
 
 
 def groups_of(flow: Flow, layout: Layout) -> Groups:

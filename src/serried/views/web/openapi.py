@@ -20,8 +20,9 @@ ANY_QUESTION = "/api/{name:path}"
 """The route that answers every question by its name."""
 OF_LAYOUTS = frozenset(
     {
-        *("layout", "layout/fitted", "layout/written", "layout/beside", "rank", "sharding", "term"),
-        *("plan", "plan/links", "plan/heat", "plan/matrix", "search", "collective"),
+        *("layout", "layout/fitted", "layout/written", "layout/beside", "layout/links"),
+        *("rank", "sharding", "term", "search", "collective"),
+        *("plan", "plan/links", "plan/heat", "plan/matrix"),
     }
 )
 """Questions about a job whose sizes stand in the address."""

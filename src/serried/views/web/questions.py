@@ -30,7 +30,7 @@ from serried.views.web.opening.opening import openings_answer
 from serried.views.web.plan.answer import plan_answer, plan_offers
 from serried.views.web.plan.compared import compared_answer
 from serried.views.web.plan.heat import plan_heat_payload
-from serried.views.web.plan.links import links_payload
+from serried.views.web.plan.links import even_links_payload, links_payload
 from serried.views.web.plan.matrix import matrix_answer
 from serried.views.web.plan.search import search_answer
 from serried.views.web.plan.timeline import PLAN, StepWords, planned_step, step_words
@@ -116,6 +116,7 @@ def _of_jobs() -> dict[str, Answering]:
         "plan": lambda words: plan_answer(read_query(words), words, read_language(words)),
         "plan/links": lambda words: links_payload(read_query(words), words),
         "plan/heat": lambda words: plan_heat_payload(read_query(words), words),
+        "layout/links": lambda words: even_links_payload(read_query(words)),
         "layout/fitted": fitted_answer,
         "layout/written": lambda words: written_answer(read_query(words)),
         "layout/beside": lambda words: beside_payload(words, read_language(words)),

@@ -149,15 +149,20 @@ export function makePlan(layout, runs, map) {
     step: (planned_step) => layout.edit({ ...OF_A_RUN, planned_step }),
     timeline: (words) => runs.plan(words),
   };
-  return later(
+  const plan = later(
     layout,
-    ({ view }) => view === "plan",
+    ({ links, view }) => view === "plan" || links,
     () => import("../plan/later.js"),
     ({ PlanDesk, PlanTraffic, planReadback }) => {
       const desk = new PlanDesk(host, new PlanTraffic(host, map));
       return { desk, readback: planReadback(desk) };
     },
   );
+  byId("links-open").addEventListener("click", () => {
+    layout.store.step({ links: layout.store.state.links ? "" : "1" });
+    void plan.take();
+  });
+  return plan;
 }
 
 /** Makes the tab of schedules. @param {LayoutDesk} layout */

@@ -54,6 +54,19 @@ export function showsMarks(picture) {
   return !heat && !isFilled && scene.kinds.length > 0 && cellOf(picture).slots.areReadable;
 }
 
+/** Returns where marks stand in view, in pixels. @param {Picture} picture */
+export function marksOf(picture) {
+  const { camera, nest, scene } = picture;
+  if (!showsMarks(picture)) return [];
+  const { slots } = cellOf(picture);
+  const middles = scene.kinds.map((_, kind) => slots.middle(kind));
+  return ranksInView(picture).flatMap((rank) => {
+    const left = (nest.cellX(rank) - camera.x) * camera.scale;
+    const top = (nest.cellY(rank) - camera.y) * camera.scale;
+    return middles.map(({ x, y }) => ({ x: left + x, y: top + y, radius: slots.radius }));
+  });
+}
+
 /**
  * Tells whether cells are put down at once; those of a large job also while they move, unless few
  * are in view.

@@ -10,7 +10,7 @@ import { CellPixels } from "./fill.js";
 import { paintLit } from "./light.js";
 import { MARGIN as NAMES } from "./names.js";
 import { Nest } from "./nest.js";
-import { paintMap, showsMarks } from "./paint.js";
+import { marksOf, paintMap, showsMarks } from "./paint.js";
 import { shadeOf, shadeOfHeat } from "./shade.js";
 import { tilesOf } from "./tiles.js";
 
@@ -320,6 +320,12 @@ export class MapView {
   get isMarked() {
     const picture = this._picture(this.below);
     return Boolean(picture && showsMarks(picture));
+  }
+
+  /** Where marks stand now, in pixels. */
+  get marks() {
+    const picture = this._picture(this.below);
+    return picture ? marksOf(picture) : [];
   }
 
   get isDrawn() {

@@ -13,6 +13,8 @@ import { integers, readPayload } from "../base/payload.js";
 /**
  * @typedef {object} Flow  what groups of one kind send in a step
  * @property {string} kind
+ * @property {string} dim     of its groups, "" for none
+ * @property {string} groups  what the layout calls them
  * @property {string[]} collectives
  * @property {number} ranks
  * @property {"ring" | "chain" | "all"} pattern
@@ -39,7 +41,7 @@ export class Flows {
   /** @param {ArrayBuffer} buffer */
   constructor(buffer) {
     const { header, columns } = readPayload(buffer);
-    /** @type {number} */
+    /** Null where no plan says how much a link carries. @type {number | null} */
     this.stepSeconds = header.step_s;
     /** @type {string[]} */
     this.leftOut = header.left_out;
@@ -49,6 +51,14 @@ export class Flows {
       hop: integers(columns, `hop:${number}`),
     }));
   }
+}
+
+/**
+ * Returns links as wide as one another, for which nobody knows how much they carry.
+ * @param {Link[]} links
+ */
+export function evened(links) {
+  return links.map((link) => ({ ...link, bytes: 1 }));
 }
 
 /**

@@ -1,13 +1,17 @@
 // What a script reads of the Plan panel (desk/readback.js publishes it).
 //
-//   traffic()   {links, most, isShown}: how many links are on the map, bytes of the widest
+//   traffic()   {links, most, isEven, isShown}: how many links are on the map, bytes of the widest,
+//            whether all are as wide
 //   plan()   null while it is closed or has no answer; else {verdict, fits, step_s, totals,
 //            command}: whether the job fits, its step, the bytes of each place in the pipeline
 
 /** @param {import("./desk.js").PlanDesk} desk */
 export function planReadback(desk) {
   return {
-    traffic: () => ({ ...desk.traffic.drawn, isShown: desk.traffic.isShown }),
+    traffic: () => {
+      const { drawn, isEven, isShown } = desk.traffic;
+      return { ...drawn, isEven, isShown };
+    },
     plan: () =>
       desk.isOpen && desk.answer
         ? {

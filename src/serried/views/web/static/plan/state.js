@@ -14,11 +14,14 @@
  * @property {string} account_for   embedding,loss where both count as a layer each
  * @property {string} searched      1 while layouts are searched
  * @property {string} no_traffic    kinds whose traffic is not drawn on the map, joined by commas
+ * @property {string} links         1 while links are drawn on the map of other tabs as well
  * @property {string} plan_a        a plan that is pinned, as the words of its question
  * @property {string} plan_b        the other one
  * @property {string} planned_step  1 while the planned step is the timeline below
  */
-/** @typedef {"searched" | "planned_step" | "no_traffic" | "plan_a" | "plan_b"} ShownField */
+/**
+ * @typedef {"searched" | "planned_step" | "no_traffic" | "links" | "plan_a" | "plan_b"} ShownField
+ */
 /** @typedef {Exclude<keyof PlanState, ShownField>} PlanField */
 /**
  * @typedef {object} PlanHost  the page around the panel
@@ -45,6 +48,7 @@ export const PLAN_DEFAULTS = Object.freeze({
   searched: "",
   planned_step: "",
   no_traffic: "",
+  links: "",
   plan_a: "",
   plan_b: "",
 });

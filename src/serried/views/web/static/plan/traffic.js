@@ -1,4 +1,8 @@
-// The traffic of the planned step on the map: which kinds are drawn, how wide, and what it says.
+// The traffic of a step on the map: which kinds are drawn, how wide, and what it says.
+//
+//   Plan        all that the planned step sends
+//   elsewhere   the groups in view, where links are asked for: as wide as the plan of the job says,
+//               else all alike
 
 import { Redraw, Surface } from "../base/canvas/surface.js";
 import { byId, keepHeight, make } from "../base/dom.js";
@@ -6,7 +10,7 @@ import { t } from "../base/i18n.js";
 import { bytesText } from "../base/quantity.js";
 import { Refusal, askPayload } from "../base/questions.js";
 import { theme } from "../base/theme.js";
-import { Flows, WIDEST, linksBetween, linksWithin, scaleOf } from "./links.js";
+import { Flows, WIDEST, evened, linksBetween, linksWithin, scaleOf } from "./links.js";
 import { planWords, stepWords } from "./state.js";
 import { paintTrails } from "./trails.js";
 
@@ -34,6 +38,7 @@ import { paintTrails } from "./trails.js";
  * @property {{x: number, y: number, scale: number}} camera
  * @property {Surface} below
  * @property {number} pinned
+ * @property {{x: number, y: number, radius: number}[]} marks  of cells, where they stand
  * @property {(rank: number) => import("./trails.js").Cell | null} spot
  */
 
@@ -43,7 +48,10 @@ const MOST_LINKS = 600;
 /** Above so many boxes the links of one node's groups stand for all. */
 const ALL_UP_TO = 16;
 const DECIMAL = 1000;
+const EVEN = 3;
 const VEIL = 0.6;
+/** Tabs whose map shows links where they are asked for; that of a plan always does. */
+const TABS = ["layout", "run"];
 const THICK = 0.14;
 
 /** Draws traffic between the map's cells and what is lit above them. */
@@ -55,6 +63,8 @@ export class PlanTraffic {
     /** @type {Flows | null} */
     this.flows = null;
     this.asked = "";
+    /** Why no plan says how much links carry, "" where one does. */
+    this.unplanned = "";
     this.asking = new AbortController();
     this.surface = new Surface(
       /** @type {HTMLCanvasElement} */ (byId("map-links")),
@@ -70,13 +80,38 @@ export class PlanTraffic {
     this.drawn = { links: 0, most: 0 };
   }
 
+  get isPlan() {
+    return this.host.store.state.view === "plan";
+  }
+
+  get isAsked() {
+    const { links, view } = this.host.store.state;
+    return this.isPlan || (Boolean(links) && TABS.includes(view));
+  }
+
   get isShown() {
-    return this.host.store.state.view === "plan" && this.flows !== null;
+    return this.isAsked && this.flows !== null;
+  }
+
+  /** Whether all links are as wide, for want of a plan. */
+  get isEven() {
+    return this.flows?.stepSeconds === null;
+  }
+
+  /** The flows that are meant: all of a plan, else those of the groups in view. */
+  get meant() {
+    const all = this.flows?.all ?? [];
+    const kinds = this.map.scene?.kinds ?? [];
+    if (this.isPlan) return all;
+    return all.filter(({ dim, groups }) =>
+      kinds.some((each) => each.kind === groups || (each.dim && each.dim === dim)),
+    );
   }
 
   /** Pixels of the widest link: between small cells lines are thin. */
   get widest() {
     const { scale } = this.map.camera;
+    if (this.isEven) return Math.min(EVEN, THICK * scale);
     return scale < CELLS_FROM ? WIDEST : Math.min(WIDEST, THICK * scale);
   }
 
@@ -88,36 +123,51 @@ export class PlanTraffic {
   /** Shows the traffic of the plan that the state asks for; an answer is not asked for again. */
   async take() {
     const { host } = this;
-    if (host.store.state.view !== "plan") {
+    if (!this.isAsked) {
       Object.assign(this, { flows: null, asked: "" });
     } else {
-      const question = stepWords(host.question(planWords(host.store.state)));
-      if (question !== this.asked) await this._ask(question);
+      const question = host.question(planWords(host.store.state));
+      const asked = this.isPlan ? stepWords(question) : question;
+      if (asked !== this.asked) await this._ask(asked);
     }
     this._show();
   }
 
-  /** @param {string} question */
-  async _ask(question) {
+  /** @param {string} asked */
+  async _ask(asked) {
     this.asking.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
     try {
-      this.flows = new Flows(await askPayload(`plan/links?${question}`, signal));
-      this.asked = question;
+      this.flows = new Flows(await askPayload(`plan/links?${stepWords(asked)}`, signal));
+      Object.assign(this, { asked, unplanned: "" });
     } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof Refusal)) throw error;
       // The plan itself says what is wrong; its traffic goes until it is right.
+      Object.assign(this, { flows: null, asked: "", unplanned: error.message });
+      if (!this.isPlan) await this._askEven(asked, signal);
+    }
+  }
+
+  /** Asks who sends to whom where no plan says how much. */
+  /** @param {string} asked @param {AbortSignal} signal */
+  async _askEven(asked, signal) {
+    try {
+      this.flows = new Flows(await askPayload(`layout/links?${asked}`, signal));
+      this.asked = asked;
+    } catch (error) {
+      // What is wrong with the layout, the map says.
       if (!signal.aborted && !(error instanceof Refusal)) throw error;
-      if (!signal.aborted) Object.assign(this, { flows: null, asked: "" });
     }
   }
 
   /** Tells what a rank sends, a line for each kind. @param {number} rank */
   lines(rank) {
     if (!this.isShown || !this.flows) return [];
-    return this.flows.all.flatMap((flow) => {
+    return this.meant.flatMap((flow) => {
       const hop = flow.hop[rank];
-      if (!hop || this.hidden.includes(flow.kind)) return [];
+      if (!hop || this.isEven || this.hidden.includes(flow.kind)) return [];
       const bytes = bytesText(flow.link_bytes, DECIMAL);
       const speed = bytesText(flow.link_bytes_per_s, DECIMAL);
       const key = flow.pattern === "all" ? "traffic.to_each" : "traffic.to";
@@ -126,13 +176,24 @@ export class PlanTraffic {
   }
 
   _show() {
-    const { flows } = this;
-    byId("traffic").hidden = !this.isShown || !flows?.all.length;
-    byId("traffic-kinds").replaceChildren(...(flows?.all ?? []).map((flow) => this._kind(flow)));
+    const { flows, meant } = this;
+    byId("links-open").setAttribute("aria-pressed", String(this.isAsked));
+    byId("traffic").hidden = !this.isShown || !meant.length;
+    byId("traffic-kinds").replaceChildren(...meant.map((flow) => this._kind(flow)));
     byId("traffic-left").textContent = flows?.leftOut.length
       ? t("traffic.left_out", { kinds: flows.leftOut.join(", ") })
       : "";
+    byId("traffic-model").textContent = this._source();
     this.redraw.request();
+  }
+
+  /** Says where the widths are from, "" beside the plan that they are of. */
+  _source() {
+    if (this.isPlan || !this.flows) return "";
+    const { cluster, model } = this.host.store.state;
+    return this.isEven
+      ? t("traffic.even", { why: this.unplanned })
+      : t("traffic.model", { model, cluster });
   }
 
   /** @param {Flow} flow */
@@ -142,10 +203,10 @@ export class PlanTraffic {
     const swatch = make("span", { class: "swatch" });
     swatch.style.background = inkIn(flow);
     const parts = [
-      flow.within_bytes
+      flow.within_bytes && !this.isEven
         ? t("traffic.within", { bytes: bytesText(flow.within_bytes, DECIMAL) })
         : "",
-      flow.across_bytes
+      flow.across_bytes && !this.isEven
         ? t("traffic.across", { bytes: bytesText(flow.across_bytes, DECIMAL) })
         : "",
     ].filter(Boolean);
@@ -154,7 +215,9 @@ export class PlanTraffic {
       this.host.store.step({ no_traffic: [...others, ...(isOn ? [flow.kind] : [])].join(",") });
       this._show();
     };
-    const title = t("traffic.kind_title", { collectives: flow.collectives.join(", ") });
+    const title = this.isEven
+      ? t("traffic.kind_even")
+      : t("traffic.kind_title", { collectives: flow.collectives.join(", ") });
     return make(
       "button",
       { type: "button", "aria-pressed": String(isOn), title, click: toggle },
@@ -173,7 +236,7 @@ export class PlanTraffic {
       const told = { bytes: bytesText(bytes, DECIMAL), speed: bytesText(bytes / second, DECIMAL) };
       return make("li", {}, line, t("traffic.width", told));
     });
-    byId("traffic-scale").replaceChildren(...(most ? samples : []));
+    byId("traffic-scale").replaceChildren(...(most && !this.isEven ? samples : []));
     // What widths are in view hangs on the map's height, and that on how many lines this takes.
     const box = byId("traffic");
     keepHeight(box, `${box.clientWidth} ${this.asked}`);
@@ -188,14 +251,15 @@ export class PlanTraffic {
     // A layout that has changed draws once its own traffic is there.
     if (flows.all.some(({ hop }) => hop.length !== scene.worldSize)) return surface.wipe();
     const context = surface.begin();
-    const shown = flows.all.filter(({ kind }) => !this.hidden.includes(kind));
+    const shown = this.meant.filter(({ kind }) => !this.hidden.includes(kind));
     const boxOf = this._boxes(tiles);
     const hasCells = map.camera.scale >= CELLS_FROM && tiles.areItems;
     const of = this._of(tiles);
-    const within = hasCells ? this._within(shown, tiles, of) : [];
+    const level = this.isEven ? evened : (/** @type {Link[]} */ links) => links;
+    const within = level(hasCells ? this._within(shown, tiles, of) : []);
     // Marks below would make noise of the few links that stand for all.
     if (of && map.pinned < 0) this._veil(context);
-    const found = this._between(shown, tiles, of);
+    const found = level(this._between(shown, tiles, of));
     const between = found.filter(({ from, to }) => from !== to);
     const bars = hasCells || !tiles.areItems ? [] : found.filter(({ from, to }) => from === to);
     const widest = between
@@ -208,11 +272,14 @@ export class PlanTraffic {
     );
     paintTrails({
       context,
+      width: surface.width,
+      height: surface.height,
       between: widest,
       bars,
       within,
       boxOf,
       cellOf: (rank) => map.spot(rank),
+      marks: of && map.pinned < 0 ? [] : map.marks,
       inks: shown.map(inkIn),
       edge: theme().box,
       most: most || 1,

@@ -11,11 +11,14 @@ import { widthOf } from "./links.js";
 /**
  * @typedef {object} Trails
  * @property {CanvasRenderingContext2D} context
+ * @property {number} width
+ * @property {number} height
  * @property {Link[]} between        spots are boxes
  * @property {Link[]} bars           what stays in a box
  * @property {Link[]} within         spots are ranks
  * @property {(spot: number) => Box} boxOf
  * @property {(rank: number) => Cell | null} cellOf
+ * @property {{x: number, y: number, radius: number}[]} marks  what is not to be drawn over
  * @property {string[]} inks         of each flow
  * @property {string} edge           keeps what leaves a node apart from what it crosses
  * @property {number} most           bytes of the widest link
@@ -27,13 +30,29 @@ const BULGE = 0.16;
 const FAR = 1.7;
 const BAR = 4;
 
-/** Draws all links, what leaves a node above the rest. @param {Trails} trails */
+/** Draws all links, what leaves a node above the rest, and none over marks. */
+/** @param {Trails} trails */
 export function paintTrails(trails) {
   const { bars, between, context, within } = trails;
+  context.save();
+  spare(trails);
   context.lineCap = "butt";
   for (const link of within) paintWithin(trails, link);
   for (const each of ribbons(bars)) paintBars(trails, each);
   for (const each of ribbons(between)) paintRibbon(trails, each);
+  context.restore();
+}
+
+/** Keeps what is drawn from where marks show from below. @param {Trails} trails */
+function spare({ context, height, marks, width }) {
+  if (!marks.length) return;
+  context.beginPath();
+  context.rect(0, 0, width, height);
+  for (const { x, y, radius } of marks) {
+    context.moveTo(x + radius, y);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+  }
+  context.clip("evenodd");
 }
 
 /** Returns links by the spots that they join. @param {Link[]} links */
