@@ -59,6 +59,12 @@ def test_every_event_of_a_step_is_shown_with_what_a_rank_then_holds(
     workbench.fill(**{"sharding-parameters": "x"})
     assert "x" in workbench.text("#sharding-alert")
     assert "sharded=1&parameters=x&layers=2" in workbench.query()
+    workbench.click("#sharding-priced")
+    assert workbench.value("sharding-parameters") == "8030261248", "those of llama3-8b"
+    assert "dgx-h100" in workbench.text("#sharding-priced-told")
+    workbench.fill(**{"sharding-layers": "2"})
+    assert workbench.text("#sharding-priced-told") == ""
+    assert workbench.value("sharding-parameters") == "8030261248", "it goes on from the plan's"
     workbench.click("#sharding-close")
     assert workbench.read("sharding()") is None
 

@@ -22,7 +22,6 @@ from serried.views.web.edition import STATIC
 from serried.views.web.layout.beside import beside_payload
 from serried.views.web.layout.fitted import fitted_answer
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
-from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.layout.written import written_answer
 from serried.views.web.learn.answer import learn_answer, term_answer
 from serried.views.web.opening.desk import OpeningDesk
@@ -33,6 +32,7 @@ from serried.views.web.plan.heat import plan_heat_payload
 from serried.views.web.plan.links import even_links_payload, links_payload
 from serried.views.web.plan.matrix import matrix_answer
 from serried.views.web.plan.search import search_answer
+from serried.views.web.plan.sharding import sharding_answer
 from serried.views.web.plan.timeline import PLAN, StepWords, planned_step, step_words
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
 from serried.views.web.schedule.query import read_schedule_query

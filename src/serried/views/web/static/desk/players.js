@@ -10,7 +10,7 @@ import { planWords } from "../plan/state.js";
 import { Later } from "./later.js";
 import { OF_A_RUN, ownLayout } from "./runs.js";
 import { Collectives } from "./side/collectives.js";
-import { question } from "./state/fields.js";
+import { DEFAULTS, question } from "./state/fields.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
 
@@ -114,6 +114,7 @@ export function makeSharding(layout, runs, opened) {
     store,
     question: questionOf(layout),
     stage: (/** @type {string} */ zero) => layout.edit({ zero, event: "" }),
+    model: () => planWords(store.state),
     planned: () => (runs.offer?.has_step_plan ? runs.trace : -1),
   };
   const panel = later(
@@ -128,10 +129,17 @@ export function makeSharding(layout, runs, opened) {
   byId("sharding-open").addEventListener("click", () => {
     const isOpen = Boolean(store.state.sharded);
     if (!isOpen) opened();
-    store.step({ sharded: isOpen ? "" : "1", event: "" });
+    store.step({ sharded: isOpen ? "" : "1", zero_priced: isPlanned(store.state), event: "" });
     void panel.take();
   });
   return panel;
+}
+
+/** Returns plan where the job has a plan of its own: in its tab, or of a model that was chosen. */
+/** @param {import("./state/fields.js").State} state */
+function isPlanned({ cluster, model, view, zero_priced: priced }) {
+  const isOwn = model !== DEFAULTS.model || cluster !== DEFAULTS.cluster;
+  return priced || (view === "plan" || isOwn ? "plan" : "");
 }
 
 /**

@@ -10,7 +10,7 @@ import { Waiting } from "../base/waiting.js";
 import { eventAt, paintSharding } from "./paint.js";
 import { showRecorded } from "./recorded.js";
 import { eventOf, wordsOf } from "./state.js";
-import { eventLine, factsOf, momentLine, movedText } from "./words.js";
+import { eventLine, factsOf, momentLine, movedText, pricedText } from "./words.js";
 
 /** @typedef {import("./sharded.js").ShardingAnswer} ShardingAnswer */
 /** @typedef {import("./state.js").ShardingState} ShardingState */
@@ -20,6 +20,7 @@ import { eventLine, factsOf, momentLine, movedText } from "./words.js";
  * @property {import("../base/store.js").Part<ShardingState & {zero: string}>} store
  * @property {(words: Record<string, string>) => string} question  about the job in view
  * @property {(zero: string) => void} stage                        makes it the job's ZeRO stage
+ * @property {() => Record<string, string>} model  the words of the job's plan
  * @property {() => number} planned  the trace in view where its plan is there too, else -1
  */
 
@@ -84,11 +85,17 @@ export class ShardingDesk {
     byId("sharding-close").addEventListener("click", () => this._edit({ sharded: "", event: "" }));
     for (const field of FIELDS) {
       const input = /** @type {HTMLInputElement} */ (byId(`sharding-${field}`));
-      const change = () => this._edit({ [field]: input.value.trim(), event: "" }, field);
+      const change = () =>
+        this._edit({ ...this._own(), [field]: input.value.trim(), event: "" }, field);
       input.addEventListener("input", change);
       input.addEventListener("focusout", () => this.host.store.leaveField());
     }
-    onChoice("sharding-precision", (precision) => this._edit({ precision, event: "" }));
+    onChoice("sharding-precision", (precision) =>
+      this._edit({ ...this._own(), precision, event: "" }),
+    );
+    byId("sharding-priced").addEventListener("click", () =>
+      this._edit({ zero_priced: this.state.zero_priced ? "" : "plan", event: "" }),
+    );
     onChoice("sharding-stage", (zero) => this.host.stage(zero));
     const slider = /** @type {HTMLInputElement} */ (byId("sharding-slider"));
     slider.addEventListener("input", () => this._seek(Number(slider.value)));
@@ -138,7 +145,7 @@ export class ShardingDesk {
     this.asking = new AbortController();
     const { signal } = this.asking;
     try {
-      const asked = `sharding?${this.host.question(wordsOf(this.state))}`;
+      const asked = `sharding?${this.host.question(wordsOf(this.state, this.host.model()))}`;
       this.answer = await askDocument(asked, signal);
       byId("sharding-alert").textContent = "";
       const trace = this.host.planned();
@@ -152,19 +159,31 @@ export class ShardingDesk {
     this._show();
   }
 
+  /**
+   * Returns what is in the fields while the plan fills them, to go on from there.
+   * @returns {Partial<ShardingState>}
+   */
+  _own() {
+    const { planned } = this.answer ?? {};
+    return this.state.zero_priced && planned ? { ...fieldsOf(planned), zero_priced: "" } : {};
+  }
+
   _show() {
     const { answer, step } = this;
+    const shown = { ...this.state, ...(answer?.planned ? fieldsOf(answer.planned) : {}) };
+    byId("sharding-priced").setAttribute("aria-pressed", String(Boolean(this.state.zero_priced)));
+    byId("sharding-priced-told").textContent = pricedText(answer?.planned);
     const count = step?.events.length ?? 0;
     this.playback.take([Array.from({ length: count }, (_, i) => i + 1)]);
     this.playback.seek(eventOf(this.state.event, count));
     /** @type {HTMLInputElement} */ (byId("sharding-slider")).max = String(count);
     for (const field of FIELDS) {
       const input = /** @type {HTMLInputElement} */ (byId(`sharding-${field}`));
-      if (document.activeElement !== input) input.value = this.state[field];
+      if (document.activeElement !== input) input.value = shown[field];
     }
     fill("sharding-stage", ["", "0", "1", "2", "3"], this.state.zero);
     const recipes = (answer?.precisions ?? []).map(({ name }) => name);
-    fill("sharding-precision", recipes, this.state.precision || recipes[0]);
+    fill("sharding-precision", recipes, shown.precision || recipes[0]);
     const { sharding } = answer ?? {};
     byId("sharding-verdict").textContent = answer?.verdict ?? "";
     byId("sharding-step-verdict").textContent = step?.verdict ?? "";
@@ -172,7 +191,9 @@ export class ShardingDesk {
       sharding?.spelled ? t("sharding.spelled", { words: sharding.spelled }) : "",
       ...(sharding?.notes ?? []),
     ].join(" ");
-    const lines = step?.events.map((event, i) => make("li", { value: i + 1 }, eventLine(event)));
+    const lines = step?.events.map((event, i) =>
+      make("li", { value: i + 1 }, eventLine(event, answer?.planned?.event_s[i])),
+    );
     byId("sharding-events").replaceChildren(...(lines ?? []));
     this.redraw.request();
   }
@@ -214,7 +235,7 @@ export class ShardingDesk {
       say: (name, value) => {
         if (name === "rank") return t("timeline.rank", { rank: value });
         if (name === "more") return t("sharding.more", { count: value });
-        return step ? movedText(step.events[value]) : "";
+        return step ? movedText(step.events[value], answer.planned?.event_s[value]) : "";
       },
     });
   }
@@ -245,6 +266,17 @@ export class ShardingDesk {
     byId("sharding-events").querySelector("[aria-current]")?.removeAttribute("aria-current");
     byId("sharding-events").children[done - 1]?.setAttribute("aria-current", "step");
   }
+}
+
+/** Returns a plan's sizes as the fields hold them. */
+/** @param {import("./sharded.js").Priced} planned */
+function fieldsOf({ layers, microbatches, parameters, precision }) {
+  return {
+    parameters: String(parameters),
+    layers: String(layers),
+    accumulated: String(microbatches),
+    precision,
+  };
 }
 
 /** @param {string} id @param {(value: string) => void} act */

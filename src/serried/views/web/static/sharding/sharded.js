@@ -1,4 +1,4 @@
-// A step under ZeRO as Python planned it (views/web/layout/sharding.py), replayed event by event:
+// A step under ZeRO as Python planned it (views/web/plan/sharding.py), replayed event by event:
 // which layers a rank has gathered whole, and how much of each gradient it holds.
 
 /** @typedef {"parameters" | "gradients" | "optimizer"} StateName */
@@ -45,6 +45,18 @@
  * @property {Record<StateName, string>} colours
  * @property {{name: string}[]} precisions
  * @property {PlannedStep | null} step
+ * @property {Priced | null} planned
+ */
+/**
+ * @typedef {object} Priced  what the plan of the job says of the step
+ * @property {string} model
+ * @property {string} cluster
+ * @property {number} parameters
+ * @property {number} layers
+ * @property {number} microbatches
+ * @property {string} precision
+ * @property {(number | null)[]} event_s  what each event's exchange takes
+ * @property {number} step_s              all of them, if nothing hid them
  */
 /**
  * @typedef {object} Replayed  of each layer

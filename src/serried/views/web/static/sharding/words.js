@@ -1,6 +1,7 @@
 // What is said of a step under ZeRO: each event, what it sends, and what a rank then holds.
 
-import { t } from "../base/i18n.js";
+import { duration } from "../base/clock.js";
+import { number, t } from "../base/i18n.js";
 import { bytesText } from "../base/quantity.js";
 import { heldAfter, sentAfter, total } from "./sharded.js";
 
@@ -9,6 +10,7 @@ import { heldAfter, sentAfter, total } from "./sharded.js";
 
 /** Sizes of models are told in powers of 1000, as the verdict tells them. */
 const DECIMAL = 1000;
+const NS = 1e9;
 
 /** Names an event. @param {StepEvent} event */
 export function eventName({ what, layer, microbatch }) {
@@ -21,21 +23,36 @@ export function eventName({ what, layer, microbatch }) {
   });
 }
 
-/** Writes what an event sends, "" where it sends nothing. @param {StepEvent} event */
-export function movedText({ moved }) {
+/**
+ * Writes what an event sends, "" where it sends nothing.
+ * @param {StepEvent} event
+ * @param {number | null} [seconds]  what that takes, where a plan says it
+ */
+export function movedText({ moved }, seconds) {
   if (!moved) return "";
-  return t("sharding.moved", {
+  const told = t("sharding.moved", {
     collective: moved.collective,
     over: moved.over.join(" × "),
     ranks: moved.ranks,
     size: bytesText(moved.size, DECIMAL),
     sent: bytesText(moved.sent, DECIMAL),
   });
+  return seconds ? t("sharding.takes", { told, time: duration(seconds * NS) }) : told;
 }
 
-/** Writes an event in one line. @param {StepEvent} event */
-export function eventLine(event) {
-  const moved = movedText(event);
+/** Writes what the plan says of the step, "" where it was not asked. */
+/** @param {import("./sharded.js").Priced | null | undefined} priced */
+export function pricedText(priced) {
+  if (!priced) return "";
+  const { cluster, layers, microbatches, model, step_s: seconds } = priced;
+  const parameters = number(priced.parameters);
+  const told = { cluster, layers, microbatches, model, parameters };
+  return t("sharding.priced_told", { ...told, time: duration(seconds * NS) });
+}
+
+/** Writes an event in one line. @param {StepEvent} event @param {number | null} [seconds] */
+export function eventLine(event, seconds) {
+  const moved = movedText(event, seconds);
   return t("sharding.line", {
     event: eventName(event) + (moved ? `: ${moved}` : ""),
     held: bytesText(total(event.held), DECIMAL),
