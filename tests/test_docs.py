@@ -150,3 +150,16 @@ def test_every_path_that_the_map_of_the_code_names_is_there(name: str) -> None:
     assert len(paths) > 40
     roots = (ROOT / "src/serried", ROOT)
     assert [path for path in paths if not any((root / path).exists() for root in roots)] == []
+
+
+def test_both_readmes_have_the_same_sections_blocks_and_links() -> None:
+    english, chinese = (
+        (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")
+    )
+    for mark in (r"^## ", r"^```", r"^\| ", r"^\*\*"):
+        assert len(re.findall(mark, english, re.M)) == len(re.findall(mark, chinese, re.M)), mark
+    pages = [
+        set(re.findall(r"docs/[\w/-]+\.md", text))
+        for text in (english, chinese.replace(".zh.md", ".md"))
+    ]
+    assert pages[0] == pages[1]

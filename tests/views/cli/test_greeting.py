@@ -15,7 +15,7 @@ def test_serried_alone_says_which_command_answers_which_question(serried: Call) 
 
 
 def test_serried_alone_greets_in_the_chosen_language(serried: Call) -> None:
-    assert "哪个 rank 挂起或变慢，为什么" in serried("--lang", "zh").out
+    assert "哪个 rank 卡住或变慢，为什么" in serried("--lang", "zh").out
 
 
 @pytest.mark.parametrize(
