@@ -93,7 +93,9 @@ def _answer(near: Connection) -> Ran | str:
 def _rank(runs: list[TrainSettings], rank: int, folder: str, channel: Connection) -> None:
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
     # A collection that takes a millisecond is recorded: tests would count it on a busy machine.
+    # What was loaded before all runs is no garbage of theirs, and takes long to look through.
     gc.disable()
+    gc.freeze()
     for number, settings in enumerate(runs):
         if rank < settings.world_size:
             try:
