@@ -22,7 +22,7 @@ from serried.diagnose.steps.recording import Recorded, recordings_in
 from serried.diagnose.steps.standing import stands
 from serried.diagnose.waits.given import GivenGroups
 from serried.diagnose.waits.recorded import recorded_state
-from serried.diagnose.waits.standing import standing_state
+from serried.diagnose.waits.standing import LeftBehind, standing_state
 from serried.diagnose.waits.state import JobState
 from serried.errors import listed
 from serried.finding import Sentence, said
@@ -81,7 +81,7 @@ def gather(
     return Evidence(
         tuple(signs),
         state,
-        earlier=tuple(gone),
+        earlier=_of_earlier(job.left.before, gone),
         recordings=recorded.recordings,
         step_lines=steps,
         going_on=going_on,
@@ -89,6 +89,13 @@ def gather(
         num_lines=num_lines,
         notes=(*recorded.notes, *job.notes, *notes),
     )
+
+
+def _of_earlier(left: LeftBehind, signs: Sequence[Sign]) -> Evidence | None:
+    """Returns what earlier starts of a job left: their signs, and the guards' files of the last."""
+    if left.is_empty:
+        return Evidence(tuple(signs)) if signs else None
+    return Evidence(tuple(signs), standing_state(left, signs)[0])
 
 
 def _of_recordings(recorded: Recorded, signs: Sequence[Sign]) -> JobState | None:

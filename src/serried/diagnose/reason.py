@@ -6,7 +6,7 @@ of a hang before ends, time-outs and closed connections, which follow from that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from serried.diagnose.causes import hang
@@ -17,7 +17,6 @@ from serried.diagnose.causes.missing import missing_evidence
 from serried.diagnose.causes.settled import settled
 from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
 from serried.diagnose.evidence.file_rank import file_rank
-from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
@@ -44,11 +43,11 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     )
 
 
-def _earlier(signs: Sequence[Sign]) -> Iterable[Sentence]:
-    """Yields why an earlier start of the job ended, where its logs tell."""
-    for _, cause in standing_causes(signs):
-        yield said("an earlier start of the job, now over: {verdict}", verdict=cause.verdict)
-        return
+def _earlier(evidence: Evidence | None) -> Iterable[Sentence]:
+    """Yields why an earlier start of the job ended, where what it left tells."""
+    if evidence is not None and (causes := diagnosed(evidence).causes):
+        verdict = causes[0].verdict
+        yield said("an earlier start of the job, now over: {verdict}", verdict=verdict)
 
 
 def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cause]:

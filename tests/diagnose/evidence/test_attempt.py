@@ -96,3 +96,25 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
         write(tmp_path / host / "run" / "out.log", NO_KEY.replace("rank2", f"rank{host[-1]}"))
     quotes = diagnosed(gather([tmp_path])).causes[0].quotes
     assert {quote.source for quote in quotes} == {"node0/run/out.log", "node1/run/out.log"}
+
+
+def test_ranks_that_were_gone_in_an_earlier_start_are_told_by_its_guards(tmp_path: Path) -> None:
+    """The job went on with half of its ranks: those of a node that was lost print nothing."""
+    earlier = GuardedRanks(tmp_path / "guard")
+    earlier.collective([0, 1], 0, ends=False)
+    last = GuardedRanks(tmp_path / "guard" / "restart-1", attempt=1)
+    last.collective([0, 1, 2], 0, ends=False)
+    found = diagnosed(gather([tmp_path]))
+    assert (found.causes[0].kind, found.causes[0].ranks) == ("never_arrived", (3,))
+    told = "an earlier start of the job, now over: ranks 2, 3 never joined all_reduce 1 of world"
+    assert str(found.notes[-1]).startswith(told)
+
+
+def test_a_launcher_that_is_stopped_after_a_rank_failed_is_not_why_it_failed(
+    tmp_path: Path,
+) -> None:
+    stopped = "W1127 22:12:43.451000 764 torch/api.py:753] Received 15 death signal, shutting down"
+    write(tmp_path / "a.log", f"{NO_KEY}{ENDED.format(1, 2, 77)}\n{stopped} workers\n")
+    found = diagnosed(gather([tmp_path]))
+    assert (found.causes[0].kind, found.causes[0].ranks) == ("exception", (2,))
+    assert not any("no rank failed" in str(cause.verdict) for cause in found.causes)

@@ -69,6 +69,13 @@ class LeftBehind:
         return not (self.dumps or self.guarded or self.stacks or self.process_states)
 
     @property
+    def before(self) -> LeftBehind:
+        """What guards left of the start before the last; nothing where there was only one."""
+        attempts = sorted({each.file.header.attempt for each in self.guarded})
+        mine = [g for g in self.guarded if g.file.header.attempt == (attempts[-2:-1] or [-1])[0]]
+        return LeftBehind(guarded=mine)
+
+    @property
     def earlier_pids(self) -> frozenset[int]:
         """The guarded processes of earlier starts of a job, of which its launcher's log tells."""
         headers = [each.file.header for each in self.guarded]

@@ -22,6 +22,7 @@ from serried.diagnose.causes.logs.ends.meanings import (
     SEGFAULT,
     SEVERAL_FAILED,
     STOPPED,
+    STOPPED_LATER,
     TERMINATED,
 )
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate
@@ -44,6 +45,8 @@ _SIGNALS = {
     "SIGUSR2": -12,
 }
 
+FIRST_OF_SIGNALS = 128
+"""An exit code from here on stands for a signal."""
 _CANCELLED = SignMeaning(
     ("cancelled",),
     CauseClass.EXTERNAL_STOP,
@@ -124,12 +127,24 @@ def _loading(told: LoggedSigns, exit_sign: Sign) -> Sign | None:
     return before[-1] if before and before[-1].kind == "loading" else None
 
 
+def _of_agent(told: LoggedSigns, stop: Sign) -> SignMeaning:
+    """Returns what it means that the launcher got a signal, by what its log says above that."""
+    if stop.facts.get("signal") == 1:
+        return HANGUP
+    has_failed = any(
+        sign.quote.source == stop.quote.source
+        and sign.quote.line < stop.quote.line
+        and 0 < (sign.code or 0) < FIRST_OF_SIGNALS
+        for sign in told.of("exit")
+    )
+    return STOPPED_LATER if has_failed else STOPPED
+
+
 def stop_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what stopped the job from outside."""
     signs = told.of("agent_signal")
     if signs:
-        meaning = HANGUP if signs[0].facts.get("signal") == 1 else STOPPED
-        yield candidate(told, meaning, signs[:1])
+        yield candidate(told, _of_agent(told, signs[0]), signs[:1])
     cancelled = told.of("cancelled", "evicted")
     reasons = [sign for sign in cancelled if sign.facts.get("why") not in (None, "aborted")]
     if reasons:

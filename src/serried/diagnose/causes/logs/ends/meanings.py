@@ -86,6 +86,11 @@ STOPPED = SignMeaning(
     0.85,
     "nobody",
 )
+STOPPED_LATER = replace(
+    STOPPED,
+    standing=Standing.NOTICED,
+    templates=(said("the launcher was told to stop (signal {signal}) after a rank had failed"),),
+)
 TERMINATED = SignMeaning(
     ("exit",),
     CauseClass.EXTERNAL_STOP,
