@@ -60,9 +60,10 @@ def _verdict(a: JobPlan, b: JobPlan, lang: str) -> str:
     change = b.step_s / a.step_s - 1
     room = b.memory.fullest.total - a.memory.fullest.total
     quicker = tell(
-        "B takes {change} of a step's time and {size} {way} on the fullest rank",
+        "a step of B takes {change} {longer}, and its fullest rank {size} {way}",
         lang,
-        change=f"{change:+.1%}",
+        change=f"{abs(change):.1%}",
+        longer=say(said("longer") if change > 0 else said("less time"), lang),
         size=memory_text(abs(room)),
         way=say(said("more") if room > 0 else said("less"), lang),
     )
