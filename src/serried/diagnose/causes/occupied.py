@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from serried.diagnose.evidence.stacks.stack import Frame
@@ -26,10 +26,13 @@ class Occupation:
     cures: tuple[Sentence, ...]
 
 
-_KINDS: tuple[tuple[re.Pattern[str], str, tuple[Sentence, ...]], ...] = (
+_KINDS: tuple[tuple[re.Pattern[str], Callable[[str], Sentence], tuple[Sentence, ...]], ...] = (
     (
         re.compile(r"(^|/)torch/utils/data/"),
-        "its stack goes through torch's data loader ({function}): it has no data to go on with",
+        lambda function: said(
+            "its stack goes through torch's data loader ({function}): it has no data to go on with",
+            function=function,
+        ),
         (
             said(
                 "take the stacks of the loader's workers too (py-spy dump --subprocesses), and "
@@ -40,7 +43,10 @@ _KINDS: tuple[tuple[re.Pattern[str], str, tuple[Sentence, ...]], ...] = (
     ),
     (
         re.compile(r"(^|/)torch/(serialization\.py|distributed/checkpoint/)|(^|/)safetensors/"),
-        "its stack goes through a checkpoint ({function}): it saves or loads one",
+        lambda function: said(
+            "its stack goes through a checkpoint ({function}): it saves or loads one",
+            function=function,
+        ),
         (
             said(
                 "look whether the file system answers: df, and a small write from that node; where "
@@ -53,7 +59,11 @@ _KINDS: tuple[tuple[re.Pattern[str], str, tuple[Sentence, ...]], ...] = (
             r"(^|/)torch/(_dynamo/(convert_frame|output_graph)\.py|utils/cpp_extension\.py|"
             r"_inductor/(graph|scheduler|async_compile|select_algorithm)\.py)|(^|/)triton/compiler/"
         ),
-        "its stack goes through a compiler ({function}): it compiles what its peers have compiled",
+        lambda function: said(
+            "its stack goes through a compiler ({function}): it compiles what its peers have "
+            "compiled",
+            function=function,
+        ),
         (
             said(
                 "compile on every rank before the first collective, keep the compiler's cache on "
@@ -67,8 +77,8 @@ _KINDS: tuple[tuple[re.Pattern[str], str, tuple[Sentence, ...]], ...] = (
 def occupied(stack: Iterable[Frame]) -> Occupation | None:
     """Returns what a rank is busy with; None where its stack goes through nothing that tells."""
     outermost_first = tuple(stack)[::-1]
-    for pattern, template, cures in _KINDS:
+    for pattern, told, cures in _KINDS:
         found = next((each for each in outermost_first if pattern.search(each.file)), None)
         if found is not None:
-            return Occupation(said(template, function=found.function), cures)
+            return Occupation(told(found.function), cures)
     return None
