@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots film docs edition \
+.PHONY: help adapters run test quick check types style unit bench oracle goldens soak screenshots film docs edition \
 	headless browser hosts shells system modules \
 	ranks pages web_modules examples views readings others paced clean
 
@@ -105,6 +105,11 @@ soak: $(VENV)/.test hosts ## long counts: kills, exits, fuzzing, injected faults
 	$(BIN)/python -W ignore -m benchmarks.diagnosis.faults --seeds 20 --healthy 100
 	$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -o addopts='--import-mode=importlib --strict-markers'
 
+# These packages are large, and no other test needs them.
+adapters: $(VENV)/.test ## test what goes to W&B and MLflow against their own packages
+	@[ -d $(VENV)/adapters/wandb ] || $(PIP) --target $(VENV)/adapters 'wandb>=0.17' 'mlflow-skinny>=2.14'
+	PYTHONPATH=$(VENV)/adapters $(BIN)/python -W ignore -m pytest -q -m adapters -o addopts='--import-mode=importlib --strict-markers' -o filterwarnings=default tests/views
+
 screenshots: $(VENV)/.test browser ## draw the pictures of README and docs again
 	$(BIN)/python -m docs.screenshots
 
@@ -129,7 +134,7 @@ $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e '.[torch,web,mcp,trace,remote,ray,tensorboard,export,examples,bench,test]'
+	$(PIP) -e '.[torch,web,mcp,trace,remote,ray,tensorboard,export,otlp,examples,bench,test]'
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python

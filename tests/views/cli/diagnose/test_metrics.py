@@ -18,7 +18,8 @@ from serried.diagnose.watch.figures import LatestFigures, RankFigures
 from serried.diagnose.watch.look import JobLook, RankIs, RankLook
 from serried.diagnose.watch.watching import Notice
 from serried.finding import said
-from serried.views.cli.diagnose.metrics import JobMetrics, WatchedState, serve_metrics
+from serried.views.cli.diagnose.metrics import JobMetrics, serve_metrics
+from serried.views.cli.diagnose.told import WatchedState
 from tests.conftest import Call
 
 DASHBOARD = Path(__file__).parents[4] / "deploy" / "grafana.json"

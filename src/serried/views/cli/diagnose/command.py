@@ -49,6 +49,14 @@ from serried.views.diagnose.text import diagnosis_lines
     metavar="[HOST:]PORT",
     help="Serve step time, bubble, lateness and stalls of a watched job to Prometheus.",
 )
+@click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    metavar="KIND[=WHERE]",
+    help="Send these figures of a watched job: otlp=URL, tensorboard=DIR, wandb=PROJECT, "
+    "mlflow=URI.",
+)
 @click.option("--once", is_flag=True, help="Stop watching at the first thing that is wrong.")
 @printed_form_option
 @lang_option
@@ -58,6 +66,7 @@ def diagnose(
     still: float | None,
     every: float,
     metrics: str | None,
+    exports: tuple[str, ...],
     once: bool,
     form: str,
     lang: str,
@@ -72,6 +81,7 @@ def diagnose(
     serried diagnose console.log /tmp/nccl_trace_rank_* stacks/ --format json
     serried diagnose --watch runs/pp4
     serried diagnose --watch runs/pp4 --metrics 9464
+    serried diagnose --watch runs/pp4 --export otlp=http://localhost:4318
     """
     output = OutputChoice(lang, form)
     if watch:
@@ -80,9 +90,9 @@ def diagnose(
         if len(what) != 1:
             raise InputError("--watch follows one folder; {count} were given", count=len(what))
         is_json = output.form_among(TABLE_OR_JSON) == "json"
-        return watch_job(Watching(what[0], every, still, once, is_json, lang, metrics))
-    if once or still is not None or metrics is not None:
-        raise InputError("--still, --once and --metrics belong to --watch")
+        return watch_job(Watching(what[0], every, still, once, is_json, lang, metrics, exports))
+    if once or still is not None or metrics is not None or exports:
+        raise InputError("--still, --once, --metrics and --export belong to --watch")
     found = diagnosed(gather(what, told(lang)))
     if output.form_among(TABLE_OR_JSON) == "json":
         output.write(as_json(diagnosis_document(found, lang)))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,28 +20,14 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from serried.diagnose.watch.figures import LatestFigures
-from serried.diagnose.watch.look import JobLook, RankIs
 from serried.diagnose.watch.watching import Notice
 from serried.errors import EnvironmentProblem, InputError
+from serried.views.cli.diagnose.told import Family, WatchedState, families
 
 LINGER_S = 60.0
 """How long the figures of a job that ended are offered, where nobody has scraped them yet."""
 HOST = "127.0.0.1"
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:\[\]]+):)?(?P<port>\d{1,9})")
-
-
-@dataclass(frozen=True)
-class WatchedState:
-    """Holds what is told of a job between two looks."""
-
-    look: JobLook
-    figures: LatestFigures | None
-    moved_at: float
-    """When the job last went on, in seconds since 1970."""
-    allowed_s: float
-    """How long it may stand still."""
-    has_ended: bool
 
 
 @dataclass(eq=False)
@@ -73,84 +58,21 @@ class JobMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yields the families of one scrape."""
-        state, findings = self._state, dict(self._findings)
+        state, notices = self._state, dict(self._findings)
         if state is None:
             return
-        yield from _progress(state, self.folder)
-        if state.figures is not None:
-            yield from _steps(state.figures, self.folder)
-        told = CounterMetricFamily(
-            "serried_notices",
-            "What the watch said of the job, by its kind.",
-            labels=("job", "kind"),
-        )
-        for kind, count in sorted(findings.items()):
-            told.add_metric((self.folder, kind), count)
-        yield told
+        for each in families(state, notices):
+            yield self._family(each)
         self._was_scraped.set()
 
-
-def _progress(state: WatchedState, job: str) -> Iterator[Metric]:
-    look = state.look
-    yield _gauge(
-        "serried_look_timestamp_seconds", "When the job was last looked at.", job, look.time
-    )
-    still = 0.0 if state.has_ended else max(0.0, time.time() - state.moved_at)
-    yield _gauge("serried_still_seconds", "For how long no rank has gone on.", job, still)
-    text = "For how long the job may stand still, as its own steps and pauses tell."
-    yield _gauge("serried_still_allowed_seconds", text, job, state.allowed_s)
-    yield _gauge("serried_job_ended", "1 where the job has ended.", job, float(state.has_ended))
-    if look.world_size is not None:
-        yield _gauge("serried_world_size", "Ranks of the job.", job, look.world_size)
-    states = Counter(each.state for each in look.ranks.values())
-    ranks = GaugeMetricFamily(
-        "serried_ranks",
-        "Ranks that wrote anything, by what became of them.",
-        labels=("job", "state"),
-    )
-    for each in RankIs:
-        ranks.add_metric((job, each.value), states[each])
-    yield ranks
-    steps = GaugeMetricFamily(
-        "serried_rank_step", "The step that a rank began last.", labels=("job", "rank")
-    )
-    for rank, seen in look.ranks.items():
-        if seen.step >= 0:
-            steps.add_metric((job, str(rank)), seen.step)
-    yield steps
-
-
-def _steps(figures: LatestFigures, job: str) -> Iterator[Metric]:
-    text = "Mean time from a step's start to the next one's, over the latest steps."
-    yield _gauge("serried_step_seconds", text, job, figures.step_s)
-    text = "Microbatches a second, of all replicas together."
-    yield _gauge("serried_microbatches_per_second", text, job, figures.microbatches_per_s)
-    text = "Share of the ranks' time in which they computed nothing, over the latest steps."
-    name = "serried_bubble_ratio" if figures.has_pipeline else "serried_idle_ratio"
-    yield _gauge(name, text, job, figures.idle)
-    yield _gauge(
-        "serried_steps_measured", "Steps that these figures are of.", job, figures.num_steps
-    )
-    for name, text, attribute in (
-        ("serried_rank_compute_seconds", "Computing in a step, waits left out.", "compute_s"),
-        ("serried_rank_wait_seconds", "Waiting in a step for messages and collectives.", "waits_s"),
-        (
-            "serried_rank_lateness_seconds",
-            "How much longer than it the others of its stages wait in a step.",
-            "waited_for_s",
-        ),
-    ):
-        family = GaugeMetricFamily(name, text, labels=("job", "rank"))
-        for rank in figures.ranks:
-            if (value := getattr(rank, attribute)) is not None:
-                family.add_metric((job, str(rank.rank)), value)
-        yield family
-
-
-def _gauge(name: str, text: str, job: str, value: float) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=("job",))
-    family.add_metric((job,), value)
-    return family
+    def _family(self, each: Family) -> Metric:
+        made = CounterMetricFamily if each.is_counted else GaugeMetricFamily
+        labels = ("job", each.label) if each.label else ("job",)
+        family = made(each.name, each.text, labels=labels)
+        for value_of_label, value in each.values.items():
+            names = (self.folder, value_of_label) if each.label else (self.folder,)
+            family.add_metric(names, value)
+        return family
 
 
 def serve_metrics(metrics: JobMetrics, address: str) -> str:

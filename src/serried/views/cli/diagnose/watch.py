@@ -21,6 +21,7 @@ from serried.diagnose.watch.look import JobLook
 from serried.diagnose.watch.watching import Notice, Watch
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.finding import said
+from serried.views.cli.diagnose.told import WatchedState, WatchListener
 from serried.views.cli.output import width
 from serried.views.diagnose.document import diagnosis_document
 from serried.views.diagnose.text import diagnosis_lines
@@ -49,6 +50,8 @@ class Watching:
     lang: str
     metrics: str | None = None
     """Where its figures are served, as [HOST:]PORT; None serves none."""
+    exports: tuple[str, ...] = ()
+    """Where they are sent, as KIND[=WHERE]."""
 
 
 def watch_job(asked: Watching) -> int:
@@ -63,20 +66,31 @@ def watch_job(asked: Watching) -> int:
         )
     if not (asked.every_s > 0 and (asked.still_s is None or asked.still_s > 0)):
         raise InputError("--still and --every are seconds, more than 0")
-    metrics = None if asked.metrics is None else _served(asked, asked.metrics)
+    listeners = _listeners(asked)
     click.echo(say(said("watching {folder} …", folder=asked.folder), asked.lang), err=True)
     has_found = False
     try:
-        for notice in _notices(asked, metrics):
+        for notice in _notices(asked, listeners):
             has_found = has_found or notice.is_finding
             _tell(notice, asked)
             if notice.is_finding and asked.is_once:
                 break
-        if metrics is not None:
-            metrics.linger()
+        for listener in listeners:
+            listener.linger()
     except KeyboardInterrupt:
         pass  # whoever watches has seen enough
     return 1 if has_found else 0
+
+
+def _listeners(asked: Watching) -> list[WatchListener]:
+    """Returns what takes the job's figures; raises for what cannot be had."""
+    found: list[WatchListener] = []
+    if asked.exports:
+        from serried.views.cli.diagnose.exports import exporter_of
+
+        job = asked.folder.resolve().name
+        found += [exporter_of(each, job) for each in asked.exports]
+    return found if asked.metrics is None else [*found, _served(asked, asked.metrics)]
 
 
 def _served(asked: Watching, address: str) -> JobMetrics:
@@ -98,28 +112,32 @@ def _served(asked: Watching, address: str) -> JobMetrics:
     return metrics
 
 
-def _notices(asked: Watching, metrics: JobMetrics | None) -> Iterator[Notice]:
+def _notices(asked: Watching, listeners: Sequence[WatchListener]) -> Iterator[Notice]:
     job, watch = FollowedJob(asked.folder), Watch(asked.still_s)
     while not watch.has_ended:
         look = job.look()
         notices = watch.hear(look)
-        if metrics is not None:
-            _put(metrics, notices, look, job, watch)
+        if listeners:
+            _put(listeners, notices, look, job, watch)
         yield from notices
         if not watch.has_ended:
             time.sleep(asked.every_s)
 
 
 def _put(
-    metrics: JobMetrics, notices: Sequence[Notice], look: JobLook, job: FollowedJob, watch: Watch
+    listeners: Sequence[WatchListener],
+    notices: Sequence[Notice],
+    look: JobLook,
+    job: FollowedJob,
+    watch: Watch,
 ) -> None:
-    """Gives what was seen to be scraped, before any of it is told at length."""
-    from serried.views.cli.diagnose.metrics import WatchedState
-
-    for notice in notices:
-        metrics.hear(notice)
+    """Gives what was seen to those who take it, before any of it is told at length."""
     figures = figures_in(job.latest)
-    metrics.tell(WatchedState(look, figures, watch.moved_at, watch.allowed_s, watch.has_ended))
+    state = WatchedState(look, figures, watch.moved_at, watch.allowed_s, watch.has_ended)
+    for listener in listeners:
+        for notice in notices:
+            listener.hear(notice)
+        listener.tell(state)
 
 
 def _tell(notice: Notice, asked: Watching) -> None:
