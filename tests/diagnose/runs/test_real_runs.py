@@ -11,6 +11,7 @@ import benchmarks.diagnosis
 from benchmarks.diagnosis.frtrace import named_ranks
 from benchmarks.diagnosis.runs import Run, lines
 from serried.diagnose.diagnosis import Diagnosis
+from serried.diagnose.evidence.file_rank import file_rank
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 
@@ -30,6 +31,28 @@ def test_the_root_of_a_run_is_named_and_nobody_else(name: str) -> None:
     assert truth["class"] in (None, found.cause_class.value)
     accused = {rank for cause in found.causes for rank in cause.ranks or ()}
     assert accused <= set(truth["root_ranks"])
+
+
+@pytest.mark.parametrize("kept", ["no logs", "only dumps", "only stacks", "none of the root"])
+@pytest.mark.parametrize("name", ["skip_dp_a", "wrong_peer_33", "wrong_group_102", "no_recv_25"])
+def test_evidence_that_is_missing_makes_nobody_guilty(name: str, kept: str, tmp_path: Path) -> None:
+    [root] = TRUTH[name]["root_ranks"]
+    for file in (each for each in (HANGS / name).rglob("*") if each.is_file()):
+        is_there = {
+            "no logs": file.suffix != ".log",
+            "only dumps": file.parent.name == "fr" or file.name == "layout.json",
+            "only stacks": file.parent.name == "stacks" or file.name == "layout.json",
+            "none of the root": file_rank(file.name) != root,
+        }
+        if is_there[kept]:
+            place = tmp_path / file.relative_to(HANGS / name)
+            place.parent.mkdir(exist_ok=True)
+            place.symlink_to(file)
+    found = diagnosed(gather([tmp_path]))
+    first = found.causes[0] if found.causes else None
+    assert set(first.ranks or () if first else ()) <= {root}
+    if first is not None and first.ranks is None:
+        assert found.missing
 
 
 @pytest.mark.parametrize(
