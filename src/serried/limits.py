@@ -49,6 +49,10 @@ CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,0
 ASSISTANT_SECONDS = Limit(120, "s", "one call of an assistant; a search of 530B takes 1 s")
 ASSISTANT_ANSWER = Limit(1 << 18, "bytes", "one answer to an assistant; it reads every byte")
 
+# ----------------------------------------------------------------------- the page's server
+
+ANSWER_SECONDS = Limit(120, "s", "one answer of the page's server; most take a few ms")
+
 # ----------------------------------------------------------------------- reports
 
 REPORT_SPANS = Limit(400_000, "spans", "a run in one file; 200,000 take less than 1 MB")

@@ -41,7 +41,9 @@ from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.finding import Sentence
+from serried.limits import ANSWER_SECONDS
 from serried.views.web.afterwards import Afterwards, AnswersFirst, PromptServer
+from serried.views.web.deadline import CutOff, Deadlines
 from serried.views.web.edition import STATIC, page_document
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.opening.desk import OpeningDesk
@@ -240,6 +242,7 @@ def _telling(routes: list[Route], answers: _Answers) -> Callable[[Request], Resp
 
 def _answering(answers: _Answers) -> Callable[[Request], Response]:
     """Answers any question: a user's mistake becomes its sentence, in the page's language."""
+    deadlines = Deadlines()
 
     def endpoint(request: Request) -> Response:
         words = words_of_request(request)
@@ -247,13 +250,24 @@ def _answering(answers: _Answers) -> Callable[[Request], Response]:
         if answer is None:
             return PlainTextResponse("Not Found", 404)
         try:
-            return squeezed(_response(answer(words)), request)
+            with deadlines.within(ANSWER_SECONDS.most):
+                return squeezed(_response(answer(words)), request)
         except SerriedError as error:
             return refusal(error, words)
+        except CutOff:
+            return refusal(_too_long(request.path_params["name"]), words)
         except Exception as error:
             return mishap(error, request, words)
 
     return endpoint
+
+
+def _too_long(name: str) -> InputError:
+    return InputError(
+        "{tool} took more than {most} s and was ended; ask for less at once",
+        tool=name,
+        most=ANSWER_SECONDS.most,
+    )
 
 
 async def _launch(request: Request) -> Response:

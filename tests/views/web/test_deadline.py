@@ -1,0 +1,62 @@
+"""A question that takes too long is cut off with a sentence; the others are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from starlette.testclient import TestClient
+
+from serried.limits import Limit
+from serried.views.web import server
+from serried.views.web.deadline import CutOff, Deadlines
+from serried.views.web.gate import Gate
+from serried.views.web.opening.desk import OpeningDesk
+
+
+def test_what_goes_on_without_end_is_cut_off() -> None:
+    with pytest.raises(CutOff), Deadlines().within(0.01):
+        while True:
+            pass
+
+
+def test_what_ends_in_time_is_left_alone() -> None:
+    deadlines = Deadlines()
+    for _ in range(200):
+        with deadlines.within(60):
+            pass
+    assert deadlines._ends == {}
+
+
+def test_a_thread_that_was_cut_off_can_be_asked_again() -> None:
+    deadlines = Deadlines()
+    for _ in range(3):
+        with pytest.raises(CutOff), deadlines.within(0.01):
+            while True:
+                pass
+    with deadlines.within(60):
+        assert sum(range(100_000)) == 4_999_950_000
+
+
+@pytest.mark.parametrize(
+    ("lang", "told"),
+    [
+        ("en", "endless took more than 1 s and was ended; ask for less at once"),
+        ("zh", "endless 超过了 1 秒，已经结束；请一次少问一些"),
+    ],
+)
+def test_a_question_without_end_is_answered_by_a_sentence(
+    lang: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(words: Mapping[str, object]) -> object:
+        while True:
+            pass
+
+    asked = {"endless": endless, "quick": lambda words: {"is": "answered"}}
+    monkeypatch.setattr(server._Answers, "by_name", asked)
+    monkeypatch.setattr(server, "ANSWER_SECONDS", Limit(1, "s", "a test"))
+    app = server.application(OpeningDesk(), Gate("127.0.0.1", 80))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        answer = client.get(f"/api/endless?lang={lang}")
+        assert (answer.status_code, answer.json()["error"]) == (400, told)
+        assert client.get("/api/quick").json() == {"is": "answered"}
