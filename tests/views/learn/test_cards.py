@@ -170,3 +170,14 @@ def test_a_rank_outside_the_world_is_refused() -> None:
 def test_the_largest_groups_are_told_without_being_priced_step_by_step() -> None:
     told = card("dp", *laid_out(world_size=131_072), lang="en").cost
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("word", ["CUDA", "NCCL", "NVLink", "NIC", "ZB"])
+def test_words_of_the_machine_tell_numbers_of_the_job_too(word: str) -> None:
+    for lang in ("en", "zh"):
+        assert re.search(r"\d|pp", " ".join(of(word, lang).here)), lang
+
+
+def test_a_job_of_one_node_says_that_nothing_leaves_it() -> None:
+    told = card("nvlink", *laid_out(world_size=8, tp=2), lang="en").here
+    assert told[0] == "All ranks of this job are on one node"

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { acronyms } from "../../../src/serried/views/web/static/learn/acronyms.js";
@@ -19,4 +20,23 @@ test("Chinese runs on around an acronym", () => {
 
 test("the longer of two acronyms is meant", () => {
   assert.deepEqual(keys("ETP TFLOP/s HSDP"), ["etp", "flops", "fsdp"]);
+});
+
+/** Words in capitals that name no idea of parallel training, which a card would explain. */
+const PLAIN = new Set([
+  ...["API", "CPU", "CSS", "CSV", "GPU", "GPUs", "HF", "HTML", "ID", "IDs", "JSON", "PNG", "SVG"],
+  ...["URL", "FILE", "FOLDER", "KEY", "LAYERS", "MODULE", "RUN", "VALUE"],
+]);
+
+test("every acronym in the page's own words has a card, in both languages", () => {
+  for (const language of ["en", "zh"]) {
+    const file = `../../../src/serried/views/web/static/i18n/${language}.json`;
+    const words = JSON.parse(readFileSync(new URL(file, import.meta.url), "utf8"));
+    for (const sentence of Object.values(words)) {
+      const found = new Set(acronyms(sentence).map(({ word }) => word));
+      const capitals = sentence.match(/(?<![A-Za-z0-9_/{])[A-Z]{2,}s?(?![A-Za-z_/}])/g) ?? [];
+      const bare = capitals.filter((word) => !found.has(word) && !PLAIN.has(word));
+      assert.deepEqual(bare, [], `${language}: ${sentence}`);
+    }
+  }
 });

@@ -32,7 +32,7 @@ PLANNED = {"dp": ("dp", "fsdp", "expert_dp"), "zero": ("dp", "fsdp", "expert_dp"
 
 def cost_lines(key: str, job: CardJob, lang: str) -> Iterator[str]:
     """Yields what a dimension costs: of a plan in seconds, else by bytes."""
-    if key == "bubble":
+    if key in ("bubble", "zb"):
         found = _bubble_cost(job)
     elif key == "pp" or key in USUAL or key == "zero":
         found = _planned(key, job) if job.plan else _by_bytes(key, job)

@@ -38,6 +38,11 @@ class CardJob:
     """The rank that is selected."""
     plan: JobPlan | None = None
 
+    @property
+    def num_ranks(self) -> int:
+        """Ranks of the world."""
+        return self.layout.world_size
+
 
 def here_lines(key: str, job: CardJob, lang: str) -> Iterator[str]:
     """Yields what a card says of the job at hand, a sentence each.
@@ -73,11 +78,7 @@ def _node(job: CardJob) -> Iterator[Sentence]:
         nodes=job.placement.num_nodes,
         ranks=job.placement.ranks_on_largest,
     )
-    across = [dim for dim, kind in job.layout.dims.items() if _spans(job, kind) > 1]
-    if across:
-        yield said("Groups that cross nodes: {dims}", dims=listed(across, last="and"))
-    elif job.placement.num_nodes > 1:
-        yield said("No group of a dimension crosses nodes")
+    yield from _crossing(job)
     if job.rank is not None:
         node = job.placement.node(_known(job).rank)
         yield said("Rank {rank} is on node {node}", rank=job.rank, node=node)
@@ -144,6 +145,35 @@ def _microbatch(job: CardJob) -> Iterator[Sentence]:
             dp=asked.degrees.dp,
             size=asked.micro_batch,
             count=asked.num_microbatches,
+        )
+
+
+def _crossing(job: CardJob) -> Iterator[Sentence]:
+    """Yields which groups leave their nodes."""
+    across = [dim for dim, kind in job.layout.dims.items() if _spans(job, kind) > 1]
+    if across:
+        yield said("Groups that cross nodes: {dims}", dims=listed(across, last="and"))
+    elif job.placement.num_nodes > 1:
+        yield said("No group of a dimension crosses nodes")
+    else:
+        yield said("All ranks of this job are on one node")
+
+
+def _cuda(job: CardJob) -> Iterator[Sentence]:
+    if job.plan:
+        yield said(
+            "Estimated for this job: CUDA context and NCCL take {size} of each GPU",
+            size=memory_text(job.plan.memory.fullest.bytes_of("context")),
+        )
+    else:
+        yield said("This job runs {count} processes, each with a context", count=job.num_ranks)
+
+
+def _gemm(job: CardJob) -> Iterator[Sentence]:
+    if job.plan:
+        seconds = job.plan.parts["matrices"]
+        yield said(
+            "Estimated for this job: {share} of a step", share=f"{seconds / job.plan.step_s:.1%}"
         )
 
 
@@ -257,6 +287,12 @@ _HERE: Mapping[str, Callable[[CardJob], Iterator[Sentence]]] = {
     "hfu": _mfu,
     "flops": _flops,
     "bubble": _bubble,
+    "zb": _bubble,
+    "cuda": _cuda,
+    "nccl": _group,
+    "nvlink": _crossing,
+    "nic": _crossing,
+    "gemm": _gemm,
 }
 
 

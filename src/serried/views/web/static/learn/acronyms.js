@@ -27,6 +27,8 @@ const KEYS = {
   NICs: "nic",
   GEMM: "gemm",
   GEMMs: "gemm",
+  CUDA: "cuda",
+  ZB: "zb",
 };
 const WORDS = Object.keys(KEYS)
   .sort((one, other) => other.length - one.length)
