@@ -54,7 +54,7 @@ class AnswersFirst:
 
 
 class PromptServer(uvicorn.Server):
-    """Is a server that begins the work soon after it listens, also where nobody asks."""
+    """Begins the work soon after it listens, also where nobody asks."""
 
     def __init__(self, config: uvicorn.Config, afterwards: Afterwards) -> None:
         super().__init__(config)
