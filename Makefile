@@ -20,7 +20,7 @@ run: $(VENV)/.run ## install, train for real, open the workbench on it
 
 test: ## install, check and run every test
 	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.test system
-	@$(MAKE) --no-print-directory --jobs 4 $(SYNC) ranks pages types style $(PARTS)
+	@$(MAKE) --no-print-directory --jobs $(JOBS) $(SYNC) ranks pages types style $(PARTS)
 	@$(MAKE) --no-print-directory paced
 
 check: $(VENV)/.test modules ## format, lint, imports, types of Python and of the page's modules
@@ -47,15 +47,17 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
 
-# Parts run side by side, four at a time: ranks wait for one another, and a browser for its page. Both
-# have two processes, and begin, as they take longest; every other part has one, which alone collects
-# and prepares what its tests share. What a part prints comes whole, at its end. Files of ranks stay
-# whole, as each shares its launch. What tells slow from healthy by its pace has the machine to itself.
+# Parts run side by side, four at a time (with JOBS=1 one after the other): ranks wait for one another,
+# and a browser for its page. Both have two processes, and begin, as they take longest; every other
+# part has one, which alone collects and prepares what its tests share. What a part prints comes
+# whole, at its end. Files of ranks stay whole, as each shares its launch. What tells slow from
+# healthy by its pace has the machine to itself.
+JOBS ?= 4
 SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 PARTS = web_modules examples views readings others
 PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
 unit: $(VENV)/.test headless hosts shells modules
-	@$(MAKE) --no-print-directory --jobs 4 $(SYNC) ranks pages $(PARTS)
+	@$(MAKE) --no-print-directory --jobs $(JOBS) $(SYNC) ranks pages $(PARTS)
 	@$(MAKE) --no-print-directory paced
 
 web_modules:
