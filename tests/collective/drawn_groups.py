@@ -1,4 +1,4 @@
-"""Groups for tests of collectives: every number of ranks, and nodes of drawn sizes."""
+"""Groups for tests of collectives: numbers of ranks, and nodes of drawn sizes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from hypothesis import strategies as st
 from serried.collective.placed_group import PlacedGroup
 
 MOST_RANKS = 64
+FEW = (*range(1, 34), 47, 48, 63, 64)
+"""Numbers of ranks of `make test`: all small ones, and some up to the most, prime and even."""
+EVERY = range(1, MOST_RANKS + 1)
+"""Numbers of ranks of `make soak`; what 64 ranks do takes eight times as long as what 32 do."""
 
 
 @st.composite
