@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { placesOf } from "../../../src/serried/views/web/static/diagnose/chain.js";
+import { placesOf, way } from "../../../src/serried/views/web/static/diagnose/chain.js";
 
 const box = (level) => ({ ranks: [0], named: "rank 0", what: [], waits_for: [], level });
 
@@ -12,4 +12,18 @@ test("boxes of one level stand below one another, further levels further right",
   assert.ok(root.x < first.x && first.x < far.x);
   assert.ok(first.y < second.y);
   assert.equal(far.y, 0);
+});
+
+test("whoever waits for the next column is led straight there, however wide boxes are", () => {
+  for (let wide = 13.5; wide < 28; wide += 0.1) {
+    const boxes = [0, 1, 2, 3].map((level) => ({ level }));
+    const places = placesOf(/** @type {any} */ (boxes), wide);
+    for (const at of [1, 2, 3]) {
+      const { y } = places[at - 1];
+      assert.ok(
+        way(places[at], places[at - 1], wide).endsWith(` ${y + 2.2}`),
+        "it ends at the middle of a side",
+      );
+    }
+  }
 });

@@ -131,9 +131,10 @@ function arrows(boxes, places, { width, height, wide }) {
  * @param {{x: number, y: number}} to
  * @param {number} wide  how wide boxes are
  */
-function way(from, to, wide) {
+export function way(from, to, wide) {
   const [y0, y1] = [from.y + HEIGHT / 2, to.y + HEIGHT / 2];
-  if (from.x - to.x > wide + GAP.x) {
+  // Widths are fractions, so that a column apart is not told by an equal sign.
+  if (from.x - to.x > 1.5 * (wide + GAP.x)) {
     // Past the columns between: below them, from foot to foot.
     const [x0, x1] = [from.x + 0.3 * wide, to.x + 0.7 * wide];
     const [foot, end] = [from.y + HEIGHT, to.y + HEIGHT];
