@@ -108,9 +108,9 @@ soak: $(VENV)/.test hosts ## long counts: kills, exits, fuzzing, injected faults
 	$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -o addopts='--import-mode=importlib --strict-markers'
 
 # These packages are large, and no other test needs them.
-adapters: $(VENV)/.test ## test what goes to W&B and MLflow against their own packages
-	@[ -d $(VENV)/adapters/wandb ] || $(PIP) --target $(VENV)/adapters 'wandb>=0.17' 'mlflow-skinny>=2.14'
-	PYTHONPATH=$(VENV)/adapters $(BIN)/python -W ignore -m pytest -q -m adapters -o addopts='--import-mode=importlib --strict-markers' -o filterwarnings=default tests/views
+adapters: $(VENV)/.test ## test what goes to W&B, MLflow and Gradio against their own packages
+	@[ -d $(VENV)/adapters/gradio ] || $(PIP) --target $(VENV)/adapters 'wandb>=0.17' 'mlflow-skinny>=2.14' 'gradio>=6,<7'
+	PYTHONPATH=$(VENV)/adapters $(BIN)/python -W ignore -m pytest -q -m adapters -o addopts='--import-mode=importlib --strict-markers' -o filterwarnings=default tests/test_space.py tests/views/cli/diagnose
 
 screenshots: $(VENV)/.test browser ## draw the pictures of README and docs again
 	$(BIN)/python -m docs.screenshots
