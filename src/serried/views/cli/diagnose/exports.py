@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from serried.diagnose.watch.watching import Notice
 from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
-from serried.views.cli.diagnose.told import Family, WatchedState, WatchListener, families
+from serried.views.cli.diagnose.told import WatchedFamily, WatchedState, WatchListener, families
 
 _SPLIT = re.compile(r"(?P<kind>\w+)(?:=(?P<where>.+))?", re.S)
 _UNITS = {"_seconds": "s", "_ratio": "1"}
@@ -59,10 +59,10 @@ def exporter_of(asked: str, job: str) -> WatchListener:
         ) from error
 
 
-def scalars(found: list[Family]) -> dict[str, float]:
+def scalars(found: list[WatchedFamily]) -> dict[str, float]:
     """Returns figures as experiment trackers name them, a rank's behind its number.
 
-    >>> scalars([Family("serried_rank_step", "", {"3": 7.0}, "rank")])
+    >>> scalars([WatchedFamily("serried_rank_step", "", {"3": 7.0}, "rank")])
     {'serried/rank_step/3': 7.0}
     """
     return {
@@ -113,7 +113,7 @@ class OtlpExporter:
         """Sends what was told last."""
         self.provider.shutdown()
 
-    def _instrument(self, each: Family) -> Any:
+    def _instrument(self, each: WatchedFamily) -> Any:
         if each.name not in self.instruments:
             unit = next((unit for end, unit in _UNITS.items() if each.name.endswith(end)), "")
             made = self.meter.create_counter if each.is_counted else self.meter.create_gauge

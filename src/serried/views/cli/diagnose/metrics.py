@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 
 from serried.diagnose.watch.watching import Notice
 from serried.errors import EnvironmentProblem, InputError
-from serried.views.cli.diagnose.told import Family, WatchedState, families
+from serried.views.cli.diagnose.told import WatchedFamily, WatchedState, families
 
 LINGER_S = 60.0
 """How long the figures of a job that ended are offered, where nobody has scraped them yet."""
@@ -65,7 +65,7 @@ class JobMetrics(Collector):
             yield self._family(each)
         self._was_scraped.set()
 
-    def _family(self, each: Family) -> Metric:
+    def _family(self, each: WatchedFamily) -> Metric:
         made = CounterMetricFamily if each.is_counted else GaugeMetricFamily
         labels = ("job", each.label) if each.label else ("job",)
         family = made(each.name, each.text, labels=labels)

@@ -47,7 +47,7 @@ class WatchListener(Protocol):
 
 
 @dataclass(frozen=True)
-class Family:
+class WatchedFamily:
     """Holds one figure of a job, with a value for each of its labels."""
 
     name: str
@@ -59,16 +59,18 @@ class Family:
     """Whether it only ever grows."""
 
 
-def families(state: WatchedState, notices: Mapping[str, int]) -> Iterator[Family]:
+def families(state: WatchedState, notices: Mapping[str, int]) -> Iterator[WatchedFamily]:
     """Yields all figures of a job as it was seen last, and how often the watch spoke, by kind."""
     yield from _progress(state)
     if state.figures is not None:
         yield from _steps(state.figures)
     text = "What the watch said of the job, by its kind."
-    yield Family("serried_notices", text, dict(sorted(notices.items())), "kind", is_counted=True)
+    yield WatchedFamily(
+        "serried_notices", text, dict(sorted(notices.items())), "kind", is_counted=True
+    )
 
 
-def _progress(state: WatchedState) -> Iterator[Family]:
+def _progress(state: WatchedState) -> Iterator[WatchedFamily]:
     look = state.look
     yield _one("serried_look_timestamp_seconds", "When the job was last looked at.", look.time)
     still = 0.0 if state.has_ended else max(0.0, time.time() - state.moved_at)
@@ -81,12 +83,12 @@ def _progress(state: WatchedState) -> Iterator[Family]:
     states = Counter(each.state for each in look.ranks.values())
     counts = {each.value: states[each] for each in RankIs}
     text = "Ranks that wrote anything, by what became of them."
-    yield Family("serried_ranks", text, counts, "state")
+    yield WatchedFamily("serried_ranks", text, counts, "state")
     steps = {str(rank): seen.step for rank, seen in look.ranks.items() if seen.step >= 0}
-    yield Family("serried_rank_step", "The step that a rank began last.", steps, "rank")
+    yield WatchedFamily("serried_rank_step", "The step that a rank began last.", steps, "rank")
 
 
-def _steps(figures: LatestFigures) -> Iterator[Family]:
+def _steps(figures: LatestFigures) -> Iterator[WatchedFamily]:
     text = "Mean time from a step's start to the next one's, over the latest steps."
     yield _one("serried_step_seconds", text, figures.step_s)
     text = "Microbatches a second, of all replicas together."
@@ -106,8 +108,8 @@ def _steps(figures: LatestFigures) -> Iterator[Family]:
     ):
         values = {str(each.rank): getattr(each, attribute) for each in figures.ranks}
         known = {rank: value for rank, value in values.items() if value is not None}
-        yield Family(name, text, known, "rank")
+        yield WatchedFamily(name, text, known, "rank")
 
 
-def _one(name: str, text: str, value: float) -> Family:
-    return Family(name, text, {"": value})
+def _one(name: str, text: str, value: float) -> WatchedFamily:
+    return WatchedFamily(name, text, {"": value})
