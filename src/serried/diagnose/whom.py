@@ -24,6 +24,7 @@ _NUMBERED = {
     Numbering.TASK: said("task {rank}"),
     Numbering.STAGE: said("pipeline rank {rank}"),
     Numbering.GROUP: said("rank {rank} (as its group counts)"),
+    Numbering.SUBGROUP: said("rank {rank} (as its group counts)"),
 }
 
 

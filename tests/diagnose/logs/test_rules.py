@@ -202,10 +202,29 @@ def test_a_sentence_that_names_ranks_holds_of_one_and_of_several() -> None:
     assert [text for text in texts if of_one.search(text)] == []
 
 
-def test_a_group_rank_is_not_a_global_one() -> None:
-    line = log_line("[E ProcessGroupNCCL.cpp:9] [Rank 3] x", "a", 1)
-    assert (line.speaker.rank, line.speaker.numbering) == (3, Numbering.GROUP)
+@pytest.mark.parametrize(
+    ("named", "numbering"),
+    [
+        ("Rank 3", Numbering.GROUP),
+        ("PG 0 (default_pg) Rank 3", Numbering.GROUP),
+        ("PG ID 0 PG GUID 0(default_pg) Rank 3", Numbering.GROUP),
+        ("PG 2 Rank 3", Numbering.SUBGROUP),
+        ("PG ID 2 PG GUID 5(tp_1) Rank 3", Numbering.SUBGROUP),
+    ],
+)
+def test_a_group_rank_is_not_a_global_one(named: str, numbering: Numbering) -> None:
+    line = log_line(f"[E ProcessGroupNCCL.cpp:9] [{named}] x", "a", 1)
+    assert (line.speaker.rank, line.speaker.numbering) == (3, numbering)
     assert line.speaker.global_rank is None
+
+
+@pytest.mark.parametrize(("group", "ranks"), [("0 PG GUID 0", (1,)), ("2 PG GUID 5", None)])
+def test_a_rank_of_a_group_that_is_not_the_default_one_is_no_culprit(
+    group: str, ranks: tuple[int, ...] | None
+) -> None:
+    ended = "Process group watchdog thread terminated with exception: CUDA error: an illegal"
+    row = f"  what():  [PG ID {group} Rank 1] {ended} memory access was encountered"
+    assert first_cause(row).ranks == ranks
 
 
 def test_a_healthy_log_of_many_lines_says_nothing(tmp_path: Path) -> None:

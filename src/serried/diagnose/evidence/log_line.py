@@ -56,7 +56,10 @@ _SYSLOG = re.compile(
     r"[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d (\S{1,80}) [\w.\-/]{1,60}(?:\[\d+\])?: "
 )
 _LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|\d{1,8}\t|std(?:err|out): ")
-_GROUP = re.compile(r"(?:ProcessGroup\w+\.cpp:\d+\] |what\(\):\s+)\[(?:PG [^\]]*)?Rank (\d{1,9})\]")
+_GROUP = re.compile(
+    r"(?:ProcessGroup\w+\.cpp:\d+\] |what\(\):\s+)"
+    r"\[(?:PG (?:ID )?(?P<group>\d{0,9})[^\]]*)?Rank (?P<rank>\d{1,9})\]"
+)
 _INNER = re.compile(r"\[rank(\d{1,7})\]:\s?")
 _PROGRESS = re.compile(r"%|it/s|s/it|examples")
 """What stands before a rank's own line because another process shares it, not a launcher's word."""
@@ -112,7 +115,8 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
         if not _PROGRESS.search(text[: named.start()]):
             text = text[named.end() :]
     if speaker.rank is None and (inside := _GROUP.search(text)):
-        speaker = replace(speaker, rank=int(inside[1]), numbering=Numbering.GROUP)
+        within = Numbering.SUBGROUP if int(inside["group"] or 0) else Numbering.GROUP
+        speaker = replace(speaker, rank=int(inside["rank"]), numbering=within)
     if speaker.rank is None and (own := told_rank(text)) is not None:
         speaker = replace(speaker, rank=own[0], numbering=own[1])
     if time is None and (dated := _DATE.search(text[:80])):

@@ -94,7 +94,7 @@ class LoggedSigns:
             return self._by_pid[speaker.pid]
         if speaker.numbering is Numbering.TASK and self.has_launcher:
             return None
-        if speaker.numbering is Numbering.NODE:
+        if speaker.numbering in (Numbering.NODE, Numbering.SUBGROUP):
             return None
         return speaker.rank
 

@@ -38,7 +38,7 @@ _WORK = re.compile(r"Work(?:NCCL|HCCL|XCCL|MCCL|Gloo)?\(")
 _HEADLESS = re.compile(r"\W*(?:SeqNum=\d+, ?)?OpType=\w+,")
 """A collective whose line lost its beginning."""
 _RAN = re.compile(r"ran for (\d+) ?(?:milliseconds|ms)|timed out in blocking wait")
-_GROUP_RANK = re.compile(r"[Rr]ank (\d+)\]")
+_GROUP_RANK = re.compile(r"(?:PG (?:ID )?(\d{1,9})\b[^\]]*?)?[Rr]ank (\d+)\]")
 _GLOBAL_RANK = re.compile(r"\[rank(\d+)\]:")
 _OP = re.compile(r"OpType=(\w+)(?=[,)\s])")
 _NUMBERS = {
@@ -195,4 +195,6 @@ def _speaker(line: LogLine, before: str) -> Speaker:
     named = _GROUP_RANK.findall(before)
     if is_global or not named:
         return line.speaker
-    return replace(line.speaker, rank=int(named[-1]), numbering=Numbering.GROUP)
+    group, rank = named[-1]
+    within = Numbering.SUBGROUP if int(group or 0) else Numbering.GROUP
+    return replace(line.speaker, rank=int(rank), numbering=within)
