@@ -227,6 +227,25 @@ def test_a_rank_of_a_group_that_is_not_the_default_one_is_no_culprit(
     assert first_cause(row).ranks == ranks
 
 
+@pytest.mark.parametrize(
+    ("raised", "ranks"),
+    [
+        ("shape mismatch", (2,)),
+        ("TP rank 2 is loaded, but there are other ranks that are not", None),
+    ],
+)
+def test_a_traceback_in_one_record_is_whose_the_record_is(
+    raised: str, ranks: tuple[int, ...] | None
+) -> None:
+    prefix = "[2025-05-26 07:48:17 DP1 TP2]"
+    rows = (
+        f"{prefix} Scheduler hit an exception: Traceback (most recent call last):",
+        '  File "a.py", line 3, in run',
+        f"RuntimeError: {raised}",
+    )
+    assert first_cause(*rows).ranks == ranks
+
+
 def test_a_healthy_log_of_many_lines_says_nothing(tmp_path: Path) -> None:
     row = " iteration {n}/ 9000 | learning rate: 2.9E-04 | grad norm: 0.4 | nan iterations:   0 |\n"
     (tmp_path / "job.log").write_text("".join(row.format(n=n) for n in range(3000)))

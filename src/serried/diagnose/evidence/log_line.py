@@ -46,7 +46,9 @@ _MPI = re.compile(
     r"\((?:[\w.\-]+,? )?rank=(\d+),? pid=\d+[^)]*\)\s?|"
     r"\([\w.]+\[rank=(\d+)\] pid=\d+[^)]*\)\s?"
 )
-_TENSOR = re.compile(r"\(\w*?_TP(\d+)(?:_EP\d+)? pid=\d+\)\s?|\[[\d:. \-]+ TP(\d+)(?: EP\d+)?\]\s?")
+_TENSOR = re.compile(
+    r"\(\w*?_TP(\d+)(?:_EP\d+)? pid=\d+\)\s?|\[[\d:. \-]+(?: DP\d+)? TP(\d+)(?: EP\d+)?\]\s?"
+)
 """What servers of models put before a line; there tensor ranks alone count the ranks of a node."""
 _TASK = re.compile(r"\s?(\d{1,5}):\s(?=\S|\s|$)")
 _RAY = re.compile(r"\([\w.<>:\-* ()]*?pid=(\d+)(?:, ip=([\d.]+))?\)\s?")

@@ -6,6 +6,7 @@ echo      ChildFailedError, a connection that was reset, a collective that timed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from serried.diagnose.causes.logs.meaning import Standing
@@ -76,6 +77,8 @@ _ECHO_WORDS = (
     "HCCL",
     "ACL stream",
 )
+_BLAMES = re.compile(r"\b(?:an)?other (?:ranks?|workers?|process(?:es)?)\b", re.IGNORECASE)
+"""Who raises such an exception says that the trouble is elsewhere."""
 _READ = said("read the traceback of that rank from its last line up")
 _SAME_EVERYWHERE = said(
     "every rank that speaks says the same, so look at code, data or paths that all share"
@@ -136,7 +139,7 @@ def _candidate(told: LoggedSigns, own: list[Sign]) -> RankedCause:
     cause = Cause(
         CauseClass.EXCEPTION,
         "exception",
-        ranks or None,
+        None if _BLAMES.search(text) else ranks or None,
         verdict,
         confidence=0.85,
         quotes=quotes(same),

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from serried.diagnose.evidence.log_line import LogLine
-from serried.diagnose.evidence.quote import Numbering
+from serried.diagnose.evidence.quote import Numbering, Speaker
 from serried.diagnose.evidence.sign import Sign
 
 _BEGINS = "Traceback (most recent call last)"
@@ -176,3 +176,39 @@ class SpawnedError:
             return line
         speaker = replace(line.speaker, rank=self._rank, numbering=Numbering.LOCAL)
         return replace(line, speaker=speaker)
+
+
+class LoggedTraceback:
+    """Says whose a traceback is that a program logs in one record, whose first line names a rank.
+
+        [2025-05-26 07:48:17 TP2] Scheduler hit an exception: Traceback (most recent call last):
+          File "scheduler.py", line 9, in run       │ rank 2 of its node too, as no other
+        RuntimeError: shape mismatch                │ speaker comes between
+
+    >>> from serried.diagnose.evidence.log_line import log_line
+    >>> logged = LoggedTraceback()
+    >>> rows = ["[07:48:17 TP2] hit: Traceback (most recent call last):", "ValueError: x", "end"]
+    >>> [logged.own(log_line(row, "x", n)).speaker.rank for n, row in enumerate(rows)]
+    [2, 2, None]
+    """
+
+    def __init__(self) -> None:
+        self._speaker: Speaker | None = None
+        self._is_named = False
+
+    def own(self, line: LogLine) -> LogLine:
+        """Returns a line with the speaker of the record that it goes on with."""
+        if line.speaker.rank is not None:
+            begins = line.text.find(_BEGINS) > 0
+            self._speaker, self._is_named = (line.speaker if begins else None), False
+            return line
+        if self._speaker is None:
+            return line
+        if line.text.strip() and not line.text.startswith(_GOES_ON):
+            if self._is_named:
+                self._speaker = None
+                return line
+            self._is_named = True
+        elif line.text.startswith(_CHAINS):
+            self._is_named = False
+        return replace(line, speaker=self._speaker)
