@@ -18,7 +18,7 @@ import { showReading, showSending, told } from "./strip.js";
  * @property {Promise<unknown>} opened  once the page shows what its address says
  * @property {Layout} layout
  * @property {{takeFiles(files: File[]): void, takeOpened(number: number): void}} launch
- * @property {import("../runs.js").Runs} runs
+ * @property {Runs} runs
  * @property {{open(): Promise<unknown>, show(name: string): unknown, take(): unknown}} diagnosis
  * @property {{open(name: any): unknown, met(): unknown}} tabs
  */
@@ -28,6 +28,19 @@ import { showReading, showSending, told } from "./strip.js";
  * @property {(state: State) => unknown} edit
  * @property {{state: State}} store
  * @property {Waiting} waiting
+ */
+/**
+ * @typedef {object} Runs
+ * @property {Record<string, boolean>} named  what the address named
+ * @property {() => Promise<unknown>} learn
+ * @property {(trace: string) => Promise<unknown>} renew
+ * @property {Checks} checks
+ */
+/**
+ * @typedef {object} Checks
+ * @property {() => Promise<unknown>} open
+ * @property {any[]} offers
+ * @property {(place: number) => string} heat
  */
 /** @typedef {{kind: string, names: string[]}} Recognised */
 
