@@ -20,7 +20,7 @@ ENGLISH, CHINESE = DICTIONARIES["en"], DICTIONARIES["zh"]
 CODE = "\n".join(
     path.read_text(encoding="utf-8") for path in [*STATIC.rglob("*.js"), STATIC / "index.html"]
 )
-ASKED = set(re.findall(r'(?:\bt|counted|has)\(\s*"([^"]+)"', CODE)) | set(
+ASKED = set(re.findall(r'(?:\bt|counted|(?<!\.)\bhas)\(\s*"([^"]+)"', CODE)) | set(
     re.findall(r'data-i18n(?:-\w+)?="([^"]+)"', CODE)
 )
 FAMILIES = set(re.findall(r"`(\w+)\.\$\{", CODE))

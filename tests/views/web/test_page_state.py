@@ -27,9 +27,8 @@ def test_defaults_leave_the_address_empty(page_of: Open, plain: str) -> None:
 
 
 def test_an_address_brings_everything_back(page_of: Open, traced: str) -> None:
-    workbench = page_of(traced)
+    workbench = page_of(traced, "dims=dp,pp")
     workbench.fill(world_size="64", tp="4", pp="2")
-    workbench.choose("type", "dp,pp")
     workbench.choose("arrange", "stage")
     workbench.hover_rank(20)
     workbench.press("w", "w", "w")

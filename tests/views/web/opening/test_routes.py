@@ -12,6 +12,7 @@ import pytest
 
 from serried.limits import Limit
 from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.opening.opening import Opening, openings_answer
 from serried.views.web.wire import uploaded
 from tests.views.web.opening.samples import FILES, LOG, SCRIPT
 from tests.views.web.served import served
@@ -55,6 +56,17 @@ def test_beginnings_are_enough_to_say_what_a_file_is(
     kind, name, make = FILES[which]
     answer = client.post("/api/recognise", content=framed((name, make(tmp_path))), headers=BINARY)
     assert (answer.status_code, answer.json()["kind"]) == (200, kind)
+
+
+def test_what_ends_while_it_is_told_is_told_as_being_read(tmp_path: Path) -> None:
+    class Ending(Opening):
+        def document(self) -> dict[str, Any]:
+            told = super().document()
+            self.settle("done")
+            return told
+
+    told = openings_answer([Ending(0, "run", tmp_path)])
+    assert (told["openings"][0]["state"], told["reading"]) == ("reading", 1)
 
 
 def test_what_no_tab_shows_is_refused_before_it_is_sent(client: httpx.Client) -> None:

@@ -90,11 +90,10 @@ class Opening:
 
 def openings_answer(openings: Sequence[Opening]) -> dict[str, Any]:
     """Returns every opening, and how many of them are being read."""
-    return {
-        "schema": "serried.openings/1",
-        "openings": [each.document() for each in openings],
-        "reading": sum(each.state == "reading" for each in openings),
-    }
+    told = [each.document() for each in openings]
+    # Counted as they are told: one that ends meanwhile would be missed by who stops listening at 0.
+    reading = sum(each["state"] == "reading" for each in told)
+    return {"schema": "serried.openings/1", "openings": told, "reading": reading}
 
 
 def _in_each(sentence: Sentence | SerriedError) -> dict[str, str]:

@@ -58,7 +58,11 @@ export class Page {
       forget: () => this.launch.forget(),
       traced: (tracks) => this._traced(tracks),
       grown: (tracks) => this._grown(tracks),
-      met: () => this.tabs.met(),
+      met: () => {
+        this.tabs.met();
+        // A run that was put on offer is to be chosen beside the one in view.
+        this._tellTimeline();
+      },
     });
     /** @type {Launch} */
     this.launch = new Launch(this.layout, () => this.opened);

@@ -105,9 +105,18 @@ export class Runs {
 
   /** Asks anew which traces there are. */
   async learn() {
-    this.offers = (await askDocument("traces")).traces;
+    this._know((await askDocument("traces")).traces);
     this._showSection();
     this.events.met();
+  }
+
+  /**
+   * Takes an answer of which traces there are. None is ever closed, so that one with fewer of them
+   * is older than what is known, and came late.
+   * @param {Offer[]} traces
+   */
+  _know(traces) {
+    if (traces.length >= this.offers.length) this.offers = traces;
   }
 
   /** Asks anew which traces there are, and shows one with its layout. @param {string} trace */
@@ -220,7 +229,7 @@ export class Runs {
     }
     note.textContent = told.problems.map((each) => each[language()] ?? each.en).join("; ");
     note.hidden = !told.problems.length;
-    this.offers = told.traces;
+    this._know(told.traces);
     // What was opened first may be in view by now; a link waits for the run that it names.
     if (this.tracks && !this.named.run) return this.events.met();
     await this.layout.waiting.until(this._meet(true));

@@ -149,6 +149,9 @@ export class DiagnoseDesk {
     fill("diagnose-why", items(finding.chain));
     fill("diagnose-cures", items(finding.cures));
     fill("diagnose-missing", items([...diagnosis.missing_evidence, ...diagnosis.notes]));
+    // Where no rank is named, what is missing or odd is the answer.
+    const missing = byId("diagnose-missing").closest("details");
+    if (missing && !finding.ranks?.length) missing.open = true;
     fill("diagnose-evidence", evidenceItems(finding));
     const count = finding.evidence.length;
     byId("diagnose-quotes").textContent = t("diagnose.evidence", { count });

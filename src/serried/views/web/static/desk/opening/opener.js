@@ -62,6 +62,11 @@ export class Opener {
     this.reading = [];
     /** @type {EventSource | null} */
     this.events = null;
+    /**
+     * What was heard last, so that an older answer never follows a newer one.
+     * @type {Promise<void>}
+     */
+    this.heard = Promise.resolve();
     /** What sends files at the moment. @type {AbortController | null} */
     this.sending = null;
     byId("opening-cancel").addEventListener("click", () => this._cancel());
@@ -151,7 +156,9 @@ export class Opener {
     events.addEventListener("message", ({ data }) => {
       const { openings, reading } = JSON.parse(data);
       if (!reading) this._leave();
-      void this.page.waiting.until(this._hear(openings));
+      const heard = this.heard.then(() => this._hear(openings));
+      this.heard = heard.catch(() => {});
+      void this.page.waiting.until(heard);
     });
     return events;
   }
