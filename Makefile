@@ -47,12 +47,12 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
 
-# Parts run side by side, four at a time (with JOBS=1 one after the other): ranks wait for one another,
+# Parts run side by side, two at a time (with JOBS=1 one after the other): ranks wait for one another,
 # and a browser for its page. Both have two processes, and begin, as they take longest; every other
 # part has one, which alone collects and prepares what its tests share. What a part prints comes
 # whole, at its end. Files of ranks stay whole, as each shares its launch. What tells slow from
 # healthy by its pace has the machine to itself.
-JOBS ?= 4
+JOBS ?= 2
 SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 PARTS = web_modules examples views readings others
 PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
