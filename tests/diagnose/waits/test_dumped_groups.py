@@ -70,6 +70,18 @@ def test_a_dump_of_another_job_is_named_and_left_out(tmp_path: Path) -> None:
     assert notes(mixed)[0].startswith("trace_rank_6 is of another job, or of this one before it")
 
 
+@pytest.mark.parametrize("silent", [(2,), (3,), (0, 1, 3)])
+def test_a_dump_that_does_not_tell_a_group_s_ranks_is_of_the_job_too(
+    tmp_path: Path, silent: tuple[int, ...]
+) -> None:
+    own = {r: dump(r, [0, 1, 2, 3], 9 if r != 2 else 8) for r in range(4)}
+    for rank in silent:
+        own[rank]["pg_config"]["0"]["ranks"] = "[]"
+    found = left(tmp_path / "own", {f"trace_rank_{r}": each for r, each in own.items()})
+    assert found.causes[0].ranks == (2,)
+    assert notes(found) == []
+
+
 def test_of_a_job_that_was_resized_the_dumps_of_most_ranks_stay(tmp_path: Path) -> None:
     before = {f"0_trace_rank_{r}": dump(r, list(range(8)), 5) for r in (6, 7)}
     after = {

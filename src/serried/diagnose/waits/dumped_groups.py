@@ -173,11 +173,11 @@ def of_one_job(dumps: Sequence[FlightDump]) -> tuple[list[FlightDump], list[Sent
     for dump in dumps:
         for key in groups[id(dump)]:
             names[key[0]][_identity(dump, key)] += 1
-    usual = {number: counted.most_common(1)[0][0] for number, counted in names.items()}
+    usual = {number: _usual(counted) for number, counted in names.items()}
     kept: dict[int, FlightDump] = {}
     notes = []
     for dump in dumps:
-        odd = next((k for k in groups[id(dump)] if _identity(dump, k) != usual[k[0]]), None)
+        odd = next((k for k in groups[id(dump)] if _differs(_identity(dump, k), usual[k[0]])), None)
         if odd is not None and odd[0]:
             notes.append(_of_another(dump, odd, usual[odd[0]]))
             continue
@@ -206,6 +206,23 @@ _Identity = tuple[str, tuple[int, ...]]
 
 def _identity(dump: FlightDump, key: Key) -> _Identity:
     return key[1], dump.members.get(key[0], ())
+
+
+def _usual(counted: Counter[_Identity]) -> _Identity:
+    """Returns what most call a group, and the ranks that most of these tell, where any does."""
+    named: Counter[str] = Counter()
+    for (name, _), count in counted.items():
+        named[name] += count
+    name = named.most_common(1)[0][0]
+    told = Counter({each: count for each, count in counted.items() if each[0] == name})
+    with_ranks = Counter({each: count for each, count in told.items() if each[1]})
+    return (with_ranks or told).most_common(1)[0][0]
+
+
+def _differs(one: _Identity, other: _Identity) -> bool:
+    """Tells whether two dumps mean two groups; ranks that one of them does not tell are none."""
+    (name, ranks), (other_name, other_ranks) = one, other
+    return name != other_name or bool(ranks and other_ranks and ranks != other_ranks)
 
 
 def _of_another(dump: FlightDump, odd: Key, usual: _Identity) -> Sentence:
