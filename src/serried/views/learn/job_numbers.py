@@ -38,11 +38,6 @@ class CardJob:
     """The rank that is selected."""
     plan: JobPlan | None = None
 
-    @property
-    def num_ranks(self) -> int:
-        """Ranks of the world."""
-        return self.layout.world_size
-
 
 def here_lines(key: str, job: CardJob, lang: str) -> Iterator[str]:
     """Yields what a card says of the job at hand, a sentence each.
@@ -166,15 +161,15 @@ def _cuda(job: CardJob) -> Iterator[Sentence]:
             size=memory_text(job.plan.memory.fullest.bytes_of("context")),
         )
     else:
-        yield said("This job runs {count} processes, each with a context", count=job.num_ranks)
+        yield said(
+            "This job runs {count} processes, each with a context", count=job.layout.world_size
+        )
 
 
 def _gemm(job: CardJob) -> Iterator[Sentence]:
     if job.plan:
-        seconds = job.plan.parts["matrices"]
-        yield said(
-            "Estimated for this job: {share} of a step", share=f"{seconds / job.plan.step_s:.1%}"
-        )
+        share = f"{job.plan.parts['matrices'] / job.plan.step_s:.1%}"
+        yield said("Estimated for this job: {share} of a step", share=share)
 
 
 def _stage(job: CardJob) -> Iterator[Sentence]:

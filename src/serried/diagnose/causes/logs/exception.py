@@ -77,7 +77,7 @@ _ECHO_WORDS = (
     "HCCL",
     "ACL stream",
 )
-_BLAMES = re.compile(r"\b(?:an)?other (?:ranks?|workers?|process(?:es)?)\b", re.IGNORECASE)
+_BLAMES = re.compile(r"\b(?:an)?other (?:ranks?|workers?)\b", re.IGNORECASE)
 """Who raises such an exception says that the trouble is elsewhere."""
 _READ = said("read the traceback of that rank from its last line up")
 _SAME_EVERYWHERE = said(

@@ -144,52 +144,22 @@ class Tracebacks:
         return self._open.setdefault(key, _Open())
 
 
-class SpawnedError:
-    """Says whose the traceback is that torch.multiprocessing.spawn repeats.
+class RepeatedTraceback:
+    """Says whose a traceback is whose own lines name nobody: the first line before it does.
 
-        -- Process 2 terminated with the following error:      local rank 2
-        Traceback (most recent call last): ...                 │
-        ValueError: bad label                                  │ as far as its exceptions go
+        -- Process 2 terminated with the following error:      torch.multiprocessing.spawn
+        [2025-05-26 07:48:17 TP2] hit: Traceback (most …       a record that a program logs
+        │ Traceback (most recent call last): ...
+        │ ValueError: bad label                                as far as its exceptions go
 
     >>> from serried.diagnose.evidence.log_line import log_line
-    >>> spawned = SpawnedError()
-    >>> rows = ["-- Process 2 terminated with the following error:", "ValueError: x", "", "end"]
-    >>> [spawned.own(log_line(row, "x", n)).speaker.rank for n, row in enumerate(rows)]
+    >>> def ranks(first):
+    ...     rows, repeated = [first, "ValueError: x", "", "end"], RepeatedTraceback()
+    ...     return [repeated.own(log_line(row, "x", n)).speaker.rank for n, row in enumerate(rows)]
+    >>> ranks("-- Process 2 terminated with the following error:")
     [2, 2, 2, None]
-    """
-
-    def __init__(self) -> None:
-        self._rank: int | None = None
-        self._is_named = False
-
-    def own(self, line: LogLine) -> LogLine:
-        """Returns a line with its rank within the node, where it stands in such a traceback."""
-        if found := _SPAWNED.match(line.text):
-            self._rank, self._is_named = int(found[1][:9]), False
-        elif line.text.startswith(_CHAINS):
-            self._is_named = False
-        elif self._rank is not None and line.text.strip() and not line.text.startswith(_GOES_ON):
-            if self._is_named:
-                self._rank = None
-            self._is_named = True
-        if self._rank is None or line.speaker.rank is not None:
-            return line
-        speaker = replace(line.speaker, rank=self._rank, numbering=Numbering.LOCAL)
-        return replace(line, speaker=speaker)
-
-
-class LoggedTraceback:
-    """Says whose a traceback is that a program logs in one record, whose first line names a rank.
-
-        [2025-05-26 07:48:17 TP2] Scheduler hit an exception: Traceback (most recent call last):
-          File "scheduler.py", line 9, in run       │ rank 2 of its node too, as no other
-        RuntimeError: shape mismatch                │ speaker comes between
-
-    >>> from serried.diagnose.evidence.log_line import log_line
-    >>> logged = LoggedTraceback()
-    >>> rows = ["[07:48:17 TP2] hit: Traceback (most recent call last):", "ValueError: x", "end"]
-    >>> [logged.own(log_line(row, "x", n)).speaker.rank for n, row in enumerate(rows)]
-    [2, 2, None]
+    >>> ranks("[07:48:17 TP2] hit: Traceback (most recent call last):")
+    [2, 2, 2, None]
     """
 
     def __init__(self) -> None:
@@ -197,18 +167,19 @@ class LoggedTraceback:
         self._is_named = False
 
     def own(self, line: LogLine) -> LogLine:
-        """Returns a line with the speaker of the record that it goes on with."""
-        if line.speaker.rank is not None:
+        """Returns a line with its rank, where it stands in such a traceback."""
+        if found := _SPAWNED.match(line.text):
+            speaker = replace(line.speaker, rank=int(found[1][:9]), numbering=Numbering.LOCAL)
+            self._speaker, self._is_named = speaker, False
+        elif line.speaker.rank is not None:
             begins = line.text.find(_BEGINS) > 0
             self._speaker, self._is_named = (line.speaker if begins else None), False
-            return line
-        if self._speaker is None:
-            return line
-        if line.text.strip() and not line.text.startswith(_GOES_ON):
-            if self._is_named:
-                self._speaker = None
-                return line
-            self._is_named = True
         elif line.text.startswith(_CHAINS):
             self._is_named = False
+        elif line.text.strip() and not line.text.startswith(_GOES_ON):
+            if self._is_named:
+                self._speaker = None
+            self._is_named = True
+        if self._speaker is None or line.speaker.rank is not None:
+            return line
         return replace(line, speaker=self._speaker)

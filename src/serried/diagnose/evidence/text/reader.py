@@ -37,7 +37,7 @@ from serried.diagnose.evidence.text.machine.network import network_signs
 from serried.diagnose.evidence.text.machine.storage import storage_signs
 from serried.diagnose.evidence.text.marked import marked_signs
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_signs
-from serried.diagnose.evidence.text.python import LoggedTraceback, SpawnedError, Tracebacks
+from serried.diagnose.evidence.text.python import RepeatedTraceback, Tracebacks
 from serried.diagnose.evidence.text.startup import startup_signs
 from serried.diagnose.evidence.text.torchrun import FailureSummary, exits
 
@@ -103,12 +103,12 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
         LaunchReport().read,
         tracebacks.read,
     )
-    spawned, logged = SpawnedError(), LoggedTraceback()
+    repeated = RepeatedTraceback()
     silent: set[str] = set()
     asides = Asides()
     clock: float | None = None
     undated: list[Sign] = []
-    for line in map(logged.own, map(spawned.own, _joined(lines))):
+    for line in map(repeated.own, _joined(lines)):
         if line.time is not None or len(undated) > MOST_UNDATED:
             clock = line.time if line.time is not None else clock
             yield from (replace(sign, before=line.time) for sign in undated)
