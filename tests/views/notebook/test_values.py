@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,9 @@ VALUES: dict[str, Displayed] = {
     **{"layout": LAYOUT, "schedule": SCHEDULE, "plan": PLAN, "trace": TRACE, "diagnosis": HANG}
 }
 EMPTY = ("rect", "path", "br", "img")
+
+
+CRASH = "[rank5000]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
 
 
 class Tags(HTMLParser):
@@ -195,3 +200,12 @@ def test_without_a_library_one_sentence_says_what_to_install(
 def test_what_is_no_value_of_serried_is_refused() -> None:
     with pytest.raises(InputError, match="a list has no view; layouts, schedules, plans"):
         serried.view([1, 2])
+
+
+def test_of_more_ranks_than_are_drawn_the_culprit_is(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(CRASH)
+    found = replace(serried.diagnose_job(tmp_path / "job.log"), world_size=8192)
+    shown = drawn(found)
+    assert len(shown.rows) == 1024 and (5000,) in shown.rows
+    assert "1,024 of 8,192 ranks are drawn" in shown.text()
+    assert "共 8,192 个 rank，只画出 1,024 个" in drawn(found, lang="zh").text()

@@ -17,7 +17,10 @@ CULPRIT, WAITS, HEARD, UNHEARD = "#e0728a", "#eec743", "#dfe4ea", "#ffffff"
 def diagnosis_drawn(diagnosis: Diagnosis, lang: str = "en") -> Drawn:
     """Returns what is drawn: the ranks where any are known, else only what is said."""
     headline, *lines = diagnosis_lines(diagnosis, lang=lang, width=1000)
-    ranks = _ranks(diagnosis)
+    known = _ranks(diagnosis)
+    ranks = _most_telling(diagnosis, known)
+    if len(ranks) < len(known):
+        lines.insert(0, _cut(len(ranks), len(known), lang))
     rows = tuple((rank,) for rank in ranks)
     return Drawn(headline, _picture(diagnosis, ranks, lang) if ranks else "", tuple(lines), rows)
 
@@ -28,7 +31,23 @@ def _ranks(diagnosis: Diagnosis) -> list[int]:
         named = set(range(diagnosis.world_size))
     else:
         named = {*diagnosis.ranks_heard, *_culprits(diagnosis), *_waiting(diagnosis)}
-    return sorted(named)[:MOST_RANKS]
+    return sorted(named)
+
+
+def _most_telling(diagnosis: Diagnosis, known: list[int]) -> list[int]:
+    """Returns as many ranks as are drawn: culprits before those who wait, these before others."""
+    culprits, waiting = _culprits(diagnosis), _waiting(diagnosis)
+    first = sorted(known, key=lambda rank: (rank not in culprits, rank not in waiting, rank))
+    return sorted(first[:MOST_RANKS])
+
+
+def _cut(shown: int, count: int, lang: str) -> str:
+    return tell(
+        "{shown:,} of {count:,} ranks are drawn, those at fault first; serried serve shows all",
+        lang,
+        shown=shown,
+        count=count,
+    )
 
 
 def _culprits(diagnosis: Diagnosis) -> set[int]:
