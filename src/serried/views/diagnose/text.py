@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serried.diagnose.diagnosis import Cause, Diagnosis
+from serried.finding import said
 from serried.views.diagnose.document import no_cause
 from serried.views.explain.plain import wrap
 from serried.views.sentences import phrase, say
@@ -19,7 +20,7 @@ def diagnosis_lines(diagnosis: Diagnosis, *, lang: str, width: int) -> list[str]
     else:
         lines = _cause(diagnosis.causes[0], lang, width)
         for other in diagnosis.causes[1:]:
-            lines += ["", *wrap(f"{phrase('also', lang)}: {say(other.verdict, lang)}", width)]
+            lines += ["", *wrap(say(said("also: {verdict}", verdict=other.verdict), lang), width)]
     lines += _listed("missing", [say(each, lang) for each in diagnosis.missing], lang, width)
     return lines + _listed("notes", [say(each, lang) for each in diagnosis.notes], lang, width)
 
