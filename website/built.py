@@ -29,6 +29,10 @@ NO_NETWORK = dict.fromkeys(PROXIES, "http://127.0.0.1:9")
 def main() -> None:
     """Builds the site in the folder that is given; exits with 1 where it is not sound."""
     site = Path(sys.argv[1])
+    if site.is_dir() and any(site.iterdir()) and not (site / "index.html").is_file():
+        sys.exit(
+            f"{site} holds something else than a site, which would be lost: give another folder"
+        )
     if lacking := missing():
         sys.exit(f"the site cannot be built: {lacking} is missing; make docs installs it, once")
     build(site)

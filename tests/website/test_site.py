@@ -13,6 +13,7 @@ import pytest
 
 import serried
 from website import commands, reference
+from website.built import main
 from website.links import faults
 from website.prepare import ROOT, generated, nav, prepare, written
 from website.reading import site_markdown
@@ -136,3 +137,13 @@ def test_the_first_page_begins_with_a_film_of_the_tool(lang: str) -> None:
     assert f"](images/{film.name})" in written(lang)["index.md"].split("\n\n")[1]
     assert b"ANIM" in film.read_bytes()[:64]
     assert film.stat().st_size < 1_500_000
+
+
+def test_a_folder_that_holds_something_else_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "thesis.tex").write_text("all of it")
+    monkeypatch.setattr(sys, "argv", ["built", str(tmp_path)])
+    with pytest.raises(SystemExit, match="holds something else than a site"):
+        main()
+    assert (tmp_path / "thesis.tex").is_file()

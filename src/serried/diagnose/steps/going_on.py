@@ -93,8 +93,10 @@ class GoingOn:
                 before = self._furthest.get(kind, now)
                 recent = self._recent.setdefault(name, deque(maxlen=ENOUGH))
                 if now < (before[0], before[1] - ENOUGH):
-                    last = recent[0] if len(recent) == ENOUGH else 0
-                    self._before.setdefault(name, []).append((self._anew.get(name, 0), last))
+                    # Where lines of ranks alternate, numbers fall often, and nothing is got over.
+                    if len(recent) == ENOUGH:
+                        part = self._anew.get(name, 0), recent[0]
+                        self._before.setdefault(name, []).append(part)
                     self._anew[name] = first + at
                     recent.clear()
                     before = now
