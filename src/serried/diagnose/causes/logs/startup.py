@@ -71,6 +71,21 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("hosts_awaited",),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.WAITS,
+        (
+            said(
+                "JAX waited more than {seconds} s for its devices at the start: hosts of the slice "
+                "that do not run the program are the usual reason"
+            ),
+        ),
+        (said("start the same program on every host of the slice, and look for one that failed"),),
+        0.6,
+        "unknown",
+    ),
+    SignMeaning(
         ("environment",),
         CauseClass.STARTUP,
         "init_environment",

@@ -97,7 +97,7 @@ _PATTERNS = (
         r"Failed to connect to (?:GCS|Ray cluster)",
     ),
     Pattern("rendezvous", r"current node timed out during startup"),
-    Pattern("rendezvous", r"backend initialization is taking more than .*on all TPU hosts"),
+    Pattern("hosts_awaited", r"backend initialization is taking more than (?P<seconds>\d+)"),
     Pattern(
         "invalid_usage",
         r"ncclInvalidUsage|NCCL error in.*invalid (?:usage|argument)|ncclInvalidArgument|"
