@@ -6,7 +6,8 @@
     with serried.span("augment", microbatch=3):                within either
 
 Without a folder, SERRIED_TRACE_DIR names it; without that they do nothing, so that the lines
-may stay in a program. A file or a signal moves the window of a running job (``recorder.window``).
+may stay in a program. SERRIED_METRICS and SERRIED_EXPORT export figures of the running job
+(``beside``). A file or a signal moves the window of a running job (``recorder.window``).
 A process has one session, so that loops of several epochs go into one file; its steps go on
 counting.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,7 @@ from serried.runtime.recorder.header import folder_here, header_here, rank_here,
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.tracer import Mark
+from serried.runtime.recording.beside import exports_asked, watch_beside
 from serried.runtime.recording.session import RecordingSession
 from serried.trace.model.record import RecordHeader, file_name
 from serried.trace.model.record_writer import make_folder
@@ -38,6 +40,8 @@ FOLDER = "SERRIED_TRACE_DIR"
 
 Batch = TypeVar("Batch")
 Session = RecordingSession[ProgramHooks]
+Exported = tuple[str | int | None, str | Sequence[str] | None]
+"""Where figures are served, and sent."""
 _current: Session | None = None
 
 
@@ -50,19 +54,25 @@ def record(
     layout: Layout | None = None,
     framework: str = "",
     clock: HostTime | None = None,
+    metrics: str | int | None = None,
+    export: str | Sequence[str] | None = None,
 ) -> RecordedBatches[Batch]:
     """Returns ``batches``, with the steps that are made of them recorded into ``folder``.
 
     A step is what is between two calls of an optimizer, or ``accumulate`` batches. ``steps``
     (first, stop) keeps some, half-open. ``layout`` or the ``framework`` say how the ranks
     stand; without them, all are data parallel. ``clock`` stamps the spans in place of this
-    host's own. Raises InputError for steps, an ``accumulate``
-    or a layout that cannot be, and where an earlier recording stands in the folder. A folder or
-    disk that cannot be written is said, and the training goes on.
+    host's own. ``metrics`` ([HOST:]PORT) serves step time, bubble, lateness and stalls to
+    Prometheus while the job runs, and ``export`` (KIND[=WHERE], or several) sends them, as
+    ``serried diagnose --watch`` does; a process beside rank 0 does both.
+
+    Raises InputError for steps, an ``accumulate`` or a layout that cannot be, and where an
+    earlier recording stands in the folder. A folder or disk that cannot be written is said, and
+    so is an export that cannot be; the training goes on.
     """
     _require_steps(steps)
     _require_accumulate(accumulate)
-    session = _session_for(folder, layout, framework, clock)
+    session = _session_for(folder, layout, framework, clock, (metrics, export))
     return RecordedBatches(batches, session, steps, accumulate)
 
 
@@ -77,13 +87,15 @@ def record_steps(
     layout: Layout | None = None,
     framework: str = "",
     clock: HostTime | None = None,
+    metrics: str | int | None = None,
+    export: str | Sequence[str] | None = None,
 ) -> Iterator[bool]:
     """Records the step in its body if ``start <= step < stop``, and gives whether it does.
 
     Between two recorded steps the hooks stay in, and keep nothing. With ``stop_training`` the
-    program ends, by SystemExit, after step ``stop - 1``. Raises as ``record`` does.
+    program ends, by SystemExit, after step ``stop - 1``. Exports and raises as ``record`` does.
     """
-    session = _session_for(folder, layout, framework, clock)
+    session = _session_for(folder, layout, framework, clock, (metrics, export))
     is_recorded = session is not None and session.window.holds(step, (start, stop))
     if session:
         session.begin_step(step, is_recorded=is_recorded)
@@ -201,7 +213,11 @@ _NOTHING: AbstractContextManager[object] = nullcontext()
 
 
 def _session_for(
-    folder: str | Path | None, layout: Layout | None, framework: str, clock: HostTime | None
+    folder: str | Path | None,
+    layout: Layout | None,
+    framework: str,
+    clock: HostTime | None,
+    exported: Exported,
 ) -> Session | None:
     """Returns the process's session into the folder asked for; None where none is."""
     global _current
@@ -215,6 +231,7 @@ def _session_for(
     if _current is None or _current.folder != folder_here(Path(asked)):
         finish()
         _current = _made_session(Path(asked), layout, framework, clock or HostTime())
+        watch_beside(Path(asked), exports_asked(*exported))
     return _current
 
 

@@ -17,7 +17,7 @@ from serried.limits import ASSISTANT_ANSWER, ASSISTANT_SECONDS
 from serried.views.assistants.tools import tool_named
 from serried.views.sentences import say
 
-SERRIED = (sys.executable, "-c", "from serried.views.cli.entry import main; main()")
+SERRIED = (sys.executable, "-m", "serried")
 FOUND = 1
 """The exit code of an answer that found something wrong; it is an answer all the same."""
 

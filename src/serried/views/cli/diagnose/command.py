@@ -57,6 +57,12 @@ from serried.views.diagnose.text import diagnosis_lines
     help="Send these figures of a watched job: otlp=URL, tensorboard=DIR, wandb=PROJECT, "
     "mlflow=URI.",
 )
+@click.option(
+    "--pid",
+    type=int,
+    metavar="PID",
+    help="Watch only as long as this process of the job lives, and until its last figures are out.",
+)
 @click.option("--once", is_flag=True, help="Stop watching at the first thing that is wrong.")
 @printed_form_option
 @lang_option
@@ -67,6 +73,7 @@ def diagnose(
     every: float,
     metrics: str | None,
     exports: tuple[str, ...],
+    pid: int | None,
     once: bool,
     form: str,
     lang: str,
@@ -90,9 +97,10 @@ def diagnose(
         if len(what) != 1:
             raise InputError("--watch follows one folder; {count} were given", count=len(what))
         is_json = output.form_among(TABLE_OR_JSON) == "json"
-        return watch_job(Watching(what[0], every, still, once, is_json, lang, metrics, exports))
-    if once or still is not None or metrics is not None or exports:
-        raise InputError("--still, --once, --metrics and --export belong to --watch")
+        asked = Watching(what[0], every, still, once, is_json, lang, metrics, exports, pid)
+        return watch_job(asked)
+    if once or pid is not None or still is not None or metrics is not None or exports:
+        raise InputError("--still, --once, --pid, --metrics and --export belong to --watch")
     found = diagnosed(gather(what, told(lang)))
     if output.form_among(TABLE_OR_JSON) == "json":
         output.write(as_json(diagnosis_document(found, lang)))

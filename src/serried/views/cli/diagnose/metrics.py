@@ -35,9 +35,9 @@ class JobMetrics(Collector):
     """Tells Prometheus what the watch saw last of one job; ``folder`` names the job."""
 
     folder: str
-    _state: WatchedState | None = None
+    _told: tuple[WatchedState, threading.Event] | None = None
+    """What was seen last, and whether it was scraped."""
     _findings: Counter[str] = field(default_factory=Counter)
-    _was_scraped: threading.Event = field(default_factory=threading.Event)
 
     def hear(self, notice: Notice) -> None:
         """Counts one thing that the watch said."""
@@ -45,12 +45,12 @@ class JobMetrics(Collector):
 
     def tell(self, state: WatchedState) -> None:
         """Puts what was seen now in the place of what was seen before."""
-        self._state = state
-        self._was_scraped.clear()
+        self._told = state, threading.Event()
 
     def linger(self, most_s: float = LINGER_S) -> None:
         """Waits until what was told last is scraped, ``most_s`` seconds at most."""
-        self._was_scraped.wait(most_s)
+        if self._told is not None:
+            self._told[1].wait(most_s)
 
     def describe(self) -> list[Metric]:
         """Returns nothing: what there is depends on the job."""
@@ -58,12 +58,13 @@ class JobMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yields the families of one scrape."""
-        state, notices = self._state, dict(self._findings)
-        if state is None:
+        told, notices = self._told, dict(self._findings)
+        if told is None:
             return
+        state, was_scraped = told
         for each in families(state, notices):
             yield self._family(each)
-        self._was_scraped.set()
+        was_scraped.set()
 
     def _family(self, each: WatchedFamily) -> Metric:
         made = CounterMetricFamily if each.is_counted else GaugeMetricFamily

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 from serried.diagnose.watch.figures import figures_in
 from serried.diagnose.watch.following import FollowedJob
+from serried.diagnose.watch.lifetime import Lifetime
 from serried.diagnose.watch.look import JobLook
 from serried.diagnose.watch.watching import Notice, Watch
 from serried.errors import EnvironmentProblem, InputError, SerriedError
@@ -36,6 +38,12 @@ UNTOLD = said(
     "what lies there does not tell why: put each rank's stack beside it (py-spy dump --pid PID > "
     "rank_N.stack.txt) and run serried diagnose, and use serried.guard() in the next run"
 )
+GIVES_WAY = 5
+"""By how much a watch that goes with a job lets the job's own processes go first."""
+UNSAID = said(
+    "the process that this watch goes with has ended, and the job did not say that it has; the "
+    "watch ends"
+)
 
 
 @dataclass(frozen=True)
@@ -52,12 +60,14 @@ class Watching:
     """Where its figures are served, as [HOST:]PORT; None serves none."""
     exports: tuple[str, ...] = ()
     """Where they are sent, as KIND[=WHERE]."""
+    pid: int | None = None
+    """The process that the watch goes with; None watches until the job ends."""
 
 
 def watch_job(asked: Watching) -> int:
     """Follows a job until it ends, or until Ctrl-C; returns 1 where something was found.
 
-    Raises InputError for a folder that is none, and times that cannot be.
+    Raises InputError for a folder that is none, times that cannot be, and a process that is none.
     """
     if not asked.folder.is_dir():
         raise InputError(
@@ -66,11 +76,12 @@ def watch_job(asked: Watching) -> int:
         )
     if not (asked.every_s > 0 and (asked.still_s is None or asked.still_s > 0)):
         raise InputError("--still and --every are seconds, more than 0")
+    lifetime = None if asked.pid is None else _beside(asked.pid)
     listeners = _listeners(asked)
     click.echo(say(said("watching {folder} …", folder=asked.folder), asked.lang), err=True)
     has_found = False
     try:
-        for notice in _notices(asked, listeners):
+        for notice in _notices(asked, listeners, lifetime):
             has_found = has_found or notice.is_finding
             _tell(notice, asked)
             if notice.is_finding and asked.is_once:
@@ -112,15 +123,28 @@ def _served(asked: Watching, address: str) -> JobMetrics:
     return metrics
 
 
-def _notices(asked: Watching, listeners: Sequence[WatchListener]) -> Iterator[Notice]:
-    job, watch = FollowedJob(asked.folder), Watch(asked.still_s)
-    while not watch.has_ended:
+def _beside(pid: int) -> Lifetime:
+    """Returns the lifetime of the job's process, to which this one leaves the machine."""
+    lifetime = Lifetime(pid)
+    if hasattr(os, "nice"):
+        os.nice(GIVES_WAY)
+    return lifetime
+
+
+def _notices(
+    asked: Watching, listeners: Sequence[WatchListener], lifetime: Lifetime | None
+) -> Iterator[Notice]:
+    job, watch, is_over = FollowedJob(asked.folder), Watch(asked.still_s), False
+    while not watch.has_ended and not is_over:
         look = job.look()
         notices = watch.hear(look)
+        is_over = lifetime is not None and lifetime.is_over(look.time, watch.moved_at)
+        if is_over and not watch.has_ended:
+            notices.append(Notice(look.time, "gone", UNSAID))
         if listeners:
             _put(listeners, notices, look, job, watch)
         yield from notices
-        if not watch.has_ended:
+        if not watch.has_ended and not is_over:
             time.sleep(asked.every_s)
 
 
