@@ -8,6 +8,7 @@ import pytest
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, read_dump
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
+from serried.diagnose.evidence.stacks.text import stacks_of
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.roots import Root, roots
 from serried.diagnose.waits.standing import LeftBehind, standing_state
@@ -113,3 +114,28 @@ def test_a_rank_that_may_wait_for_a_message_that_nothing_shows_is_not_accused() 
     root = found(left, {0: ALL_REDUCE, 1: (Frame("train", "train.py", 9),), 2: ALL_REDUCE})
     assert root is not None
     assert (root.kind.value, root.ranks, root.circle) == ("may_wait_for_message", None, (1,))
+
+
+LIBRARY = "site-packages/torch/utils/data/dataloader.py"
+LOADING = (Frame("wait", "threading.py", 331), Frame("_try_get_data", LIBRARY, 1133), TRAIN)
+ON_THE_GPU = (Frame("synchronize", "site-packages/torch/cuda/__init__.py", 9), TRAIN)
+IN_C = (Frame("clock_gettime"), Frame("c10d::ProcessGroupNCCL::WorkNCCL::wait"), TRAIN)
+
+
+@pytest.mark.parametrize("waiting", [ALL_REDUCE, IN_C])
+def test_stacks_alone_name_the_one_that_stands_in_its_data_loader(
+    waiting: tuple[Frame, ...],
+) -> None:
+    root = found(LeftBehind(), {0: waiting, 1: waiting, 2: LOADING})
+    assert root is not None
+    assert (root.kind.value, root.ranks) == ("stuck_in_user_code", (2,))
+
+
+def test_a_rank_that_waits_for_its_gpu_is_not_elsewhere() -> None:
+    assert found(LeftBehind(), {0: ALL_REDUCE, 1: ALL_REDUCE, 2: ON_THE_GPU}) is None
+
+
+def test_a_frame_is_quoted_at_its_own_line() -> None:
+    text = 'Thread 42 (idle): "MainThread"\n    get (queue.py:180)\n    main (train.py:175)\n'
+    [stack] = stacks_of(text, "rank_2.txt")
+    assert [stack.line_of(place) for place in range(3)] == [2, 3, 1]

@@ -44,6 +44,9 @@ _OPERATIONS = {
         )
     },
 }
+_COMMUNICATION = re.compile(r"_engine_run_backward$|c10d::|gloo::|p?nccl[A-Z]")
+"""Functions in which a stack waits for other ranks, C++ of torch's and its libraries' included."""
+_GPU = re.compile(r"torch/cuda/|\bcu(?:da)?[A-Z]|libcuda|synchronize")
 _BEFORE = re.compile(r"(?<![a-z])prev(?:ious)?(?![a-z])|(?<![a-z])left(?![a-z])|upstream")
 _AFTER = re.compile(r"(?<![a-z])ne?xt(?![a-z])|(?<![a-z])right(?![a-z])|downstream")
 
@@ -67,9 +70,23 @@ def is_in_communication(frames: tuple[Frame, ...]) -> bool:
     for frame in frames:
         if frame.is_users:
             return False
-        if "torch/distributed/" in frame.file or frame.function == "_engine_run_backward":
+        if "torch/distributed/" in frame.file or _COMMUNICATION.match(frame.function):
             return True
     return False
+
+
+def is_elsewhere(frames: tuple[Frame, ...]) -> bool:
+    """Tells whether a stack stands in something other than communication or a wait for the GPU.
+
+    >>> is_elsewhere((Frame("wait", "threading.py", 331), Frame("main", "train.py", 175)))
+    True
+    >>> is_elsewhere((Frame("synchronize", "torch/cuda/__init__.py", 9),))
+    False
+    """
+    if not frames or is_in_communication(frames):
+        return False
+    until = next((place for place, frame in enumerate(frames) if frame.is_users), len(frames))
+    return not any(_GPU.search(f"{each.file} {each.function}") for each in frames[:until])
 
 
 def site_of(frames: tuple[Frame, ...]) -> Site | None:

@@ -27,7 +27,12 @@ from serried.diagnose.waits.messages import Crossed, HowCrossed, crossed
 from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
 from serried.diagnose.waits.position import left_out
-from serried.diagnose.waits.program import is_in_communication, operation_of, site_of
+from serried.diagnose.waits.program import (
+    is_elsewhere,
+    is_in_communication,
+    operation_of,
+    site_of,
+)
 from serried.diagnose.waits.state import JobState, RankCondition
 
 
@@ -130,7 +135,7 @@ def _without_guess(state: JobState, root: Root) -> Root:
 
 
 def _apart(graph: WaitGraph) -> Iterator[Root]:
-    """Yields those who are in code of their own while all others are in communication.
+    """Yields those who stand elsewhere while all others are in communication.
 
     Whatever group the others wait in, nobody but these can go on. Every rank's stack has to be
     there.
@@ -139,7 +144,7 @@ def _apart(graph: WaitGraph) -> Iterator[Root]:
     if len(ranks) < 2 or not all(each.stack for each in ranks):
         return
     inside = [each.rank for each in ranks if is_in_communication(each.stack)]
-    apart = [each for each in ranks if each.stack[0].is_users]
+    apart = [each for each in ranks if is_elsewhere(each.stack)]
     if not 0 < len(apart) <= len(inside) or len(apart) + len(inside) < len(ranks):
         return
     sites = {site_of(each.stack) for each in apart}

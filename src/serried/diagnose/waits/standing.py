@@ -213,8 +213,8 @@ class _Builder:
         quotes = [quote] if quote else []
         if rank in self.left.stacks and stack:
             thread = self.left.stacks[rank]
-            shown = next((frame for frame in stack if frame.is_users), stack[0])
-            quotes.append(Quote(thread.source, thread.line, str(shown)))
+            place = next((at for at, frame in enumerate(stack) if frame.is_users), 0)
+            quotes.append(Quote(thread.source, thread.line_of(place), str(stack[place])))
         elif rank in self.ends.failed_quotes:
             quotes.append(self.ends.failed_quotes[rank])
         ended = self.job.ranks[rank].stack.thread if rank in self.job.ranks else None

@@ -46,3 +46,9 @@ class ThreadStack:
     source: str
     line: int
     """Where it begins in its file, counted from 1."""
+    lines: tuple[int, ...] = ()
+    """Where each frame stands there, as far as that is known."""
+
+    def line_of(self, place: int) -> int:
+        """Returns the line of a frame, by its place from the innermost on."""
+        return self.lines[place] if place < len(self.lines) else self.line

@@ -42,20 +42,22 @@ def looks_like_stacks(head: str) -> bool:
 
 def stacks_of(text: str, name: str) -> Iterator[ThreadStack]:
     """Yields the stacks of a text, thread by thread."""
-    is_main, frames, start, in_stack = False, list[Frame](), 0, False
+    is_main, frames, lines, start, in_stack = False, list[Frame](), list[int](), 0, False
     for number, raw in enumerate(text.splitlines(), 1):
         line = _PREFIX.sub("", raw)
         if thread := _THREAD.match(line):
             if frames:
-                yield ThreadStack(tuple(frames), is_main, name, start)
-            is_main, frames, start, in_stack = _is_main(thread), [], number, True
+                yield ThreadStack(tuple(frames), is_main, name, start, tuple(lines))
+            is_main, frames, lines, start = _is_main(thread), [], [], number
+            in_stack = True
         elif in_stack and (frame := _frame(line)):
             if len(frames) < MOST_FRAMES:
                 frames.append(frame)
+                lines.append(number)
         elif in_stack and not line.strip():
             in_stack = False
     if frames:
-        yield ThreadStack(tuple(frames), is_main, name, start)
+        yield ThreadStack(tuple(frames), is_main, name, start, tuple(lines))
 
 
 def main_stack(stacks: list[ThreadStack]) -> ThreadStack | None:
