@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import re
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from serried.diagnose.evidence import log_file
 from serried.diagnose.evidence.log_file import BLOCK, LONGEST_LINE, OFTEN, LogFile
 from serried.diagnose.evidence.text import reader
+from serried.diagnose.evidence.wrapped import unwrapped
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 
@@ -167,3 +169,22 @@ def test_several_empty_files_are_told_in_one_note(tmp_path: Path) -> None:
         (tmp_path / f"ready_{rank}").write_text("")
     [note] = diagnosed(gather([tmp_path])).notes
     assert str(note) == "6 files are empty: ready_0, ready_1, ready_2, ready_3, …"
+
+
+def test_a_tar_is_called_an_archive_whether_packed_or_not(tmp_path: Path) -> None:
+    text = tmp_path / "job.log"
+    text.write_text("ValueError: x\n", "utf-8")
+    plain, packed = tmp_path / "a.tar", tmp_path / "a.tar.gz"
+    with tarfile.open(plain, "w:") as archive:
+        archive.add(text, "job.log")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    for name in (plain.name, packed.name):
+        log = LogFile(tmp_path / name, name)
+        assert list(log.lines()) == []
+        assert log.is_archive and not log.is_binary
+
+
+def test_rows_of_a_table_are_not_taken_for_one_line() -> None:
+    rows = ["7.batch      batch  COMPLETED      0:0   1234567K" + " " * 20 + "node001"] * 2
+    rows.append("7.0         python  OUT_OF_ME+     0:9   5023411K" + " " * 20 + "node001")
+    assert len(unwrapped(rows)) == 3

@@ -419,3 +419,9 @@ def test_a_traceback_that_a_rank_repeats_is_that_of_the_rank_it_names() -> None:
     rows = ['[rank3]:   File "a.py", line 4, in step', "[rank3]: RuntimeError: Missing key"]
     assert first_cause(heading + " (RANK 2)", *rows).ranks == (2,)
     assert first_cause(heading, *rows).ranks == (3,)
+
+
+def test_a_collective_that_no_line_names_is_called_so() -> None:
+    unset = 2**64 - 1
+    cause = first_cause(STATUS.format(rank=3, seq=unset, done=unset))
+    assert "a collective that the log does not name" in str(cause.verdict)

@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
+from serried.diagnose.causes.logs.collectives.limit import NEVER_MEET
 from serried.diagnose.waits.roots import RootKind
 from serried.finding import Sentence, said
 
-_LONGER = said(
-    "a longer time-out does not help: nobody would have come; look at the rank that is named"
+_STILL_AT_WORK = said(
+    "raise the time-out only if that rank is still at work there (saving, loading, compiling): "
+    "take its stack twice, a minute apart, and see whether it moves"
 )
+_NOBODY_COMES = said("do not raise the time-out: a rank that ended or stands still does not come")
 _SAME_ORDER = said(
     "let all ranks of a group issue the same collectives in the same order: no collective inside "
     "a branch that only some ranks take"
 )
 
 _CURES: dict[RootKind, tuple[Sentence, ...]] = {
-    RootKind.DEAD: (said("read the last lines of that rank and of its node's kernel log"),),
+    RootKind.DEAD: (
+        said("read the last lines of that rank and of its node's kernel log"),
+        _NOBODY_COMES,
+    ),
     RootKind.STOPPED: (
         said("let it go on (kill -CONT), and find who stopped it: a debugger, a scheduler"),
+        _NOBODY_COMES,
     ),
     RootKind.FINISHED: (
         said(
             "give every rank as many batches: drop the last ones, pad, or use "
             "torch.distributed.algorithms.join.Join"
         ),
+        _NOBODY_COMES,
     ),
     RootKind.USER_CODE: (
         said("look at the frame that is named: what it reads, locks or computes there"),
-        _LONGER,
+        _STILL_AT_WORK,
     ),
     RootKind.NEVER_ARRIVED: (
         said("take its stack while it hangs (py-spy dump --pid …), which tells where it stands"),
-        _LONGER,
+        _STILL_AT_WORK,
     ),
     RootKind.SILENT: (said("collect that rank's log, dump and stack: nothing of it was given"),),
-    RootKind.SKIPPED: (_SAME_ORDER,),
-    RootKind.SWAPPED: (_SAME_ORDER,),
-    RootKind.OTHER_GROUP: (_SAME_ORDER,),
-    RootKind.OTHER_OPERATION: (_SAME_ORDER,),
-    RootKind.ALONE: (_SAME_ORDER,),
+    RootKind.SKIPPED: (_SAME_ORDER, NEVER_MEET),
+    RootKind.SWAPPED: (_SAME_ORDER, NEVER_MEET),
+    RootKind.OTHER_GROUP: (_SAME_ORDER, NEVER_MEET),
+    RootKind.OTHER_OPERATION: (_SAME_ORDER, NEVER_MEET),
+    RootKind.ALONE: (_SAME_ORDER, NEVER_MEET),
     RootKind.OTHER_DTYPE: (
         said("bring one data type to a collective on all ranks: look for a cast on one of them"),
+        NEVER_MEET,
     ),
     RootKind.OTHER_SIZE: (
         said("bring as many elements on all ranks: pad, or gather the sizes first"),
+        NEVER_MEET,
     ),
     RootKind.OUT_OF_SCHEDULE: (
         said("compare its sends and receives with its schedule: serried schedule prints it"),

@@ -79,6 +79,7 @@ _TELLING = re.compile(
     rb"MPI_|completion status|HEARTBEAT|ancel|emap|etadata|agic bytes|adZip|HSA_|ptxas|"
     rb"verflow|isconnect|task timeout|Duplicate GPU|BackOff|Machine Check|running collective|"
     rb"lagging|world_rank=|returned nan|num_local_procs|node.rank|nproc|al_ranks=|low on resource|"
+    rb"REEMPT|NotReady|NodeLost|JobState=|xitCode|^N(?:am|od)e: |^ +(?:Last )?State: |0/\d+ +Error|"
     rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
     rb"bus bandwidth|OSU MPI|reported by process|"
     + "已杀死|段错误|store.based barrier|estart".encode()
@@ -145,6 +146,9 @@ class LogFile:
             self.is_archive = True
             return
         wide = _WIDE.get(head[:2]) or _wide_without_mark(head)
+        if head[TAR_AT:].startswith(TAR):
+            self.is_archive = True
+            return
         if _is_binary(head) and not wide:
             self.is_binary = True
             return

@@ -29,6 +29,8 @@ _BEGINS = re.compile(
 )
 _ENDS = ("  ", "│", "|", "┃", "╮", "╯", "=" * 8, "*" * 8, "-" * 8)
 """How a line ends that is as wide as the terminal by itself: padded, in a box, a rule."""
+_TABLE = re.compile(r"\s*\S+(?: \S+)*(?: {2,}\S+(?: \S+)*){2,}\s*$")
+"""A row of a table: three columns, which spaces keep apart."""
 _BAR = re.compile(r"%\||it/s|s/it")
 
 
@@ -57,4 +59,5 @@ def _goes_on(lines: Sequence[str], place: int, widest: int) -> bool:
     following = lines[place + 1]
     is_alike = following[:SAME_HEAD] == line[:SAME_HEAD]
     is_bar = _BAR.search(line) and "[rank" not in line and ".cpp:" not in line
-    return not (is_alike or is_bar or _BEGINS.match(following))
+    is_table = _TABLE.match(line) and _TABLE.match(following)
+    return not (is_alike or is_bar or is_table or _BEGINS.match(following))

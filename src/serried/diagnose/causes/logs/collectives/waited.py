@@ -71,14 +71,20 @@ def _are_apart(waits: Sequence[LoggedWait]) -> bool:
     return len(meetings) == 1 and None not in meetings and len(set(numbers.values())) > 1
 
 
+def _call(facts: CollectiveFacts) -> Sentence:
+    """Returns a collective by its name and number, as far as the log tells them."""
+    if facts.op is not None and facts.seq is not None:
+        return said("{op} {seq}", op=facts.op, seq=facts.seq)
+    if facts.op is not None:
+        return said("{op}", op=facts.op)
+    if facts.seq is not None:
+        return said("collective {seq}", seq=facts.seq)
+    return said("a collective that the log does not name")
+
+
 def _what(facts: CollectiveFacts) -> Sentence:
     """Returns a collective in words: its name, its number, its sizes, its group."""
-    name = facts.op or "?"
-    call = (
-        said("{op} {seq}", op=name, seq=facts.seq)
-        if facts.seq is not None
-        else said("{op}", op=name)
-    )
+    call = _call(facts)
     if facts.numel_in is None:
         return call
     if facts.numel_out is None or facts.numel_out == facts.numel_in:
