@@ -17,6 +17,7 @@ from enum import IntEnum
 
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.evidence.quote import Speaker
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.whom import named, speaker_named
 from serried.finding import Sentence, said
@@ -73,7 +74,7 @@ def candidates(told: LoggedSigns, meanings: Sequence[SignMeaning]) -> Iterator[R
 def candidate(told: LoggedSigns, meaning: SignMeaning, signs: Sequence[Sign]) -> RankedCause:
     """Returns what some signs of a meaning say together; the first of them gives the facts."""
     ranks = told.ranks(signs)
-    who = named(ranks) if len(ranks) > 1 else speaker_named(signs[0].speaker)
+    who = named(ranks) if len(ranks) > 1 else speaker_named(_who(told, signs))
     culprits = {"speakers": ranks or None, "unknown": None, "nobody": ()}[meaning.ranks]
     facts = {name: value for sign in reversed(signs) for name, value in sign.facts.items()}
     values = {**facts, **signs[0].facts, "who": who, "code": signs[0].code}
@@ -88,6 +89,15 @@ def candidate(told: LoggedSigns, meaning: SignMeaning, signs: Sequence[Sign]) ->
         collective=signs[0].collective,
     )
     return RankedCause(cause, meaning.standing, told.place(signs[0]))
+
+
+def _who(told: LoggedSigns, signs: Sequence[Sign]) -> Speaker:
+    """Returns whom the verdict names: of the signs' speakers the one that is told best."""
+    speakers = [sign.speaker for sign in signs]
+    whole = [each for each in speakers if each.global_rank is not None]
+    numbered = whole or [each for each in speakers if told.rank(each) is not None]
+    hosted = numbered or [each for each in speakers if each.host or each.pid is not None]
+    return hosted[0] if hosted and told.rank(speakers[0]) is None else (whole or speakers)[0]
 
 
 def _sentence(templates: Sequence[Sentence], values: dict[str, object]) -> Sentence:

@@ -13,6 +13,9 @@ from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
 from serried.finding import said
 
+_WHICH_NODE = said(
+    "find the node: sinfo -R (Slurm) or kubectl get nodes says which one is down, and why"
+)
 _NODE = said("look at that node (power, network, kernel log) and start again without it")
 _LOST = SignMeaning(
     ("node_lost",),
@@ -51,7 +54,9 @@ def node_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         found = candidate(told, _LOST, lost)
         hosts = {sign.speaker.host for sign in lost} - {None}
         there = told.ranks(sign for sign in told.of("exit") if sign.speaker.host in hosts)
-        yield replace(found, cause=replace(found.cause, ranks=there or None))
+        is_named = any(s.speaker.host or s.facts.get("node") for s in lost)
+        cures = found.cause.cures if is_named else (_WHICH_NODE, *found.cause.cures)
+        yield replace(found, cause=replace(found.cause, ranks=there or None, cures=cures))
     yield from candidates(told, (_PANIC,))
     if told.first("mismatched") is None:
         yield from candidates(told, (_MPI_ERROR,))

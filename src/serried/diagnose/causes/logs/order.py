@@ -79,9 +79,24 @@ def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
 
 def _is_echo(each: RankedCause, first: RankedCause) -> bool:
     """Tells whether a cause repeats, more vaguely, what the first one says."""
+    if each is first:
+        return False
     is_same = each.cause.cause_class is first.cause.cause_class
     is_vague = each.standing is Standing.MARKED
-    return each is not first and (is_vague or (is_same and each.standing is Standing.FOLLOWS))
+    is_later = is_same and each.standing is Standing.FOLLOWS
+    return is_vague or is_later or _is_follow_up(each, first)
+
+
+def _is_follow_up(each: RankedCause, first: RankedCause) -> bool:
+    """Tells whether a cause is what the first one brings about: who was ended, and the stop."""
+    is_end = first.standing < Standing.NOTICED or first.cause.kind == "exit_code"
+    if each.cause.cause_class is CauseClass.EXTERNAL_STOP:
+        return is_end and each.standing >= Standing.NOTICED
+    if each.cause.kind == "launch_failed":  # of a container that ended
+        return each.standing is Standing.FOLLOWS
+    is_memory = first.cause.cause_class is each.cause.cause_class is CauseClass.HOST_OOM
+    is_untold = each.cause.ranks in (None, first.cause.ranks)
+    return is_memory and is_untold and each.standing is Standing.ENDED
 
 
 def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:

@@ -148,6 +148,26 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("restart_loop",),
+        CauseClass.STARTUP,
+        "launch_failed",
+        Standing.FOLLOWS,
+        (
+            said(
+                "a container ends again and again soon after it was started; why stands in the log "
+                "of the start before"
+            ),
+        ),
+        (
+            said(
+                "kubectl logs POD --previous shows that log, kubectl describe pod POD the exit "
+                "code of the container and its events"
+            ),
+        ),
+        0.6,
+        "unknown",
+    ),
+    SignMeaning(
         ("no_command",),
         CauseClass.STARTUP,
         "launch_failed",

@@ -2,7 +2,8 @@
 
 Signs: ``task_oom`` (the scheduler saw the host's memory run out), ``cancelled`` (fact ``why``),
 ``interrupted`` (a person's ctrl-C), ``node_lost``, ``task_exit`` (facts ``tasks``, ``code`` or
-``how``), ``evicted``, ``killed_word`` (a shell's ``Killed``), ``task_segfault``.
+``how``), ``evicted``, ``evicted_for`` (fact ``what``: what the node was low on), ``killed_word``
+(a shell's ``Killed``), ``task_segfault``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2024-04-20 DUE TO TIME LIMIT ***"
@@ -69,11 +70,18 @@ _FIRST = (
     ),
     Pattern("task_oom", r"was killed by (?:the )?(?:[kK]ernel |Linux )?(?:OOM|oom)[ -]?killer"),
     Pattern("task_oom", r"(?:earlyoom|oomd)\S* .*(?:SIGTERM|SIGKILL|Killed|Killing)"),
+    Pattern(
+        "task_oom",
+        r"Memory on the node \(IP: (?P<host>[\d.]+),.{0,80}where the task \(.{0,200}?"
+        r"pid=(?P<pid>\d+)",
+    ),
     Pattern("task_oom", r"ray\.exceptions\.OutOfMemoryError|ray memory monitor.*kill"),
     Pattern("task_oom", r"The node was low on resource: memory"),
-    Pattern("evicted", r"The node was low on resource: (?P<what>[\w\-]+)"),
+    Pattern("evicted_for", r"The node was low on resource: (?P<what>[\w\-]+)"),
+    Pattern("evicted_for", r"The node had condition: \[(?P<what>DiskPressure|PIDPressure)"),
     Pattern("evicted", r"(?:reason|Reason|status)[:=\" ]+Evicted"),
     Pattern("node_lost", r"Node failure on (?P<host>[\w.\-]+)"),
+    Pattern("node_lost", r"Node (?P<host>[\w.\-]+) status is now: NodeNotReady"),
     Pattern("node_lost", r"srun: error: (?P<host>\S+): task.*(?:node fail|Node Fail)"),
     Pattern("node_lost", r"Communication connection failure.*node (?P<host>[\w.\-]+)"),
     Pattern(
@@ -104,6 +112,10 @@ _FIRST = (
         "node_lost",
         r"JAX distributed service detected fatal errors|another task died|"
         r"[Ff]ailed to send RPC to coordination service|leader task was preempted",
+    ),
+    Pattern(
+        "worker_died",
+        r"Worker IP address: (?P<host>[\d.]+) .*Worker PID: (?P<pid>\d+) Worker exit type: SYSTEM_",
     ),
     Pattern("worker_died", r"Worker PID: (?P<pid>\d+) Worker exit type: SYSTEM_ERROR"),
     Pattern(
@@ -186,7 +198,10 @@ _ALL = (
     Pattern("killed_word", r"(?:it/s|s/it)[^\]]{0,80}\]\s*Killed$"),
     Pattern("killed_word", r"(?:^|[:：] ?行 ?\d+:\s+(?P<pid>\d+) |\]\s*)已杀死(?:\s|$)"),
     Pattern("segfault", r"(?:^|[:：] ?行 ?\d+:\s+(?P<pid>\d+) |\]\s*)段错误"),
-    Pattern("task_exit", r"[Ee]xit (?:[Cc]ode|[Ss]tatus)(?:[:=]| is)?\s+(?P<code>[1-9]\d*)"),
+    Pattern(
+        "task_exit",
+        r"(?:[Ee]xit (?:[Cc]ode|[Ss]tatus)(?:[:=]| is)?\s+|exitCode\"?: ?)(?P<code>[1-9]\d*)",
+    ),
 )
 
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.accounting import accounting_signs
 from serried.diagnose.evidence.text.aside import KEPT, Asides
 from serried.diagnose.evidence.text.cluster import cluster_signs
 from serried.diagnose.evidence.text.collectives.checks import check_signs
@@ -36,6 +37,7 @@ from serried.diagnose.evidence.text.machine.kernel import kernel_signs
 from serried.diagnose.evidence.text.machine.network import network_signs
 from serried.diagnose.evidence.text.machine.storage import storage_signs
 from serried.diagnose.evidence.text.marked import marked_signs
+from serried.diagnose.evidence.text.pods import PodLines, pod_signs
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_signs
 from serried.diagnose.evidence.text.python import RepeatedTraceback, Tracebacks
 from serried.diagnose.evidence.text.startup import startup_signs
@@ -48,6 +50,8 @@ _READERS = (
     gloo_signs,
     exits,
     cluster_signs,
+    accounting_signs,
+    pod_signs,
     kernel_signs,
     cuda_signs,
     startup_signs,
@@ -103,12 +107,12 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
         LaunchReport().read,
         tracebacks.read,
     )
-    repeated = RepeatedTraceback()
+    repeated, pods = RepeatedTraceback(), PodLines()
     silent: set[str] = set()
     asides = Asides()
     clock: float | None = None
     undated: list[Sign] = []
-    for line in map(repeated.own, _joined(lines)):
+    for line in map(pods.own, map(repeated.own, _joined(lines))):
         if line.time is not None or len(undated) > MOST_UNDATED:
             clock = line.time if line.time is not None else clock
             yield from (replace(sign, before=line.time) for sign in undated)

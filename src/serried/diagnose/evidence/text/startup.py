@@ -4,7 +4,8 @@ Signs: ``store_unreachable`` (facts ``host``, ``port``, ``seconds``), ``store_wa
 seconds, facts ``joined``, ``expected``), ``store_passed``, ``store_wait`` (a key that
 nobody set), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
 ``group_rank``: who waits, ``peer``: who has not published), ``duplicate_gpu``, ``environment``
-(fact ``variable``), ``store_lost`` (rank 0's store went away; it follows from something else),
+(fact ``variable``), ``restart_loop`` (a container that ends each time it is started),
+``store_lost`` (rank 0's store went away; it follows from something else),
 ``agent_lost`` (so did the launcher that holds the rendezvous).
 
 >>> from serried.diagnose.evidence.log_line import log_line
@@ -115,7 +116,7 @@ _PATTERNS = (
     ),
     Pattern(
         "launch_failed",
-        r"Back-off (?:pulling|restarting)|nodes are available: .*(?:Insufficient|didn't match)|"
+        r"Back-off pulling|nodes are available: .*(?:Insufficient|didn't match)|"
         r"FailedMount\b|FailedCreatePodSandBox|InvalidImageName|exec format error|"
         r"unbound immediate PersistentVolumeClaims|Error response from daemon|"
         r"nvidia-container-cli: ",
@@ -127,7 +128,8 @@ _PATTERNS = (
     ),
     Pattern("no_command", r"(?:^|: )(?P<program>[\w./\-]+): (?:command not found|not found$)"),
     Pattern("launch_failed", r"failed to create containerd task|ImagePullBackOff|ErrImagePull"),
-    Pattern("launch_failed", r"CrashLoopBackOff|CreateContainerError|FailedScheduling"),
+    Pattern("launch_failed", r"CreateContainerError|FailedScheduling"),
+    Pattern("restart_loop", r"CrashLoopBackOff|Back-off restarting"),
     Pattern("launch_failed", r"Unable to create TCPStore|Task launch for .* failed on node"),
     Pattern("launch_failed", r"slurmstepd: error: execve\(\)|[Aa]pplication launch failed"),
     Pattern("launch_failed", r"container_linux\.go|OCI runtime create failed"),

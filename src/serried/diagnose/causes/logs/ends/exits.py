@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.ends.cures import REQUEUE
+from serried.diagnose.causes.logs.ends.cures import ASK_SCHEDULER, REQUEUE
 from serried.diagnose.causes.logs.ends.meanings import (
     ABORTED,
     BUS,
@@ -57,6 +57,27 @@ _CANCELLED = SignMeaning(
     0.85,
     "nobody",
 )
+_CANCELLED_UNTOLD = replace(
+    _CANCELLED,
+    standing=Standing.NOTICED,
+    templates=(
+        said("user {user} cancelled the job: ask why, for they may have seen it hang or fail"),
+        said("the scheduler stopped the job"),
+    ),
+    cures=(ASK_SCHEDULER,),
+    confidence=0.4,
+)
+_WHY = {
+    "time limit": said("its time limit ran out"),
+    "walltime": said("its time limit ran out"),
+    "wall clock": said("its time limit ran out"),
+    "wallclock": said("its time limit ran out"),
+    "timed-out": said("its time limit ran out"),
+    "deadline": said("its deadline had passed"),
+    "preempted": said("another job took its place (preemption)"),
+    "preemption": said("another job took its place (preemption)"),
+    "suspended": said("it was suspended"),
+}
 
 
 def exit_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
@@ -78,11 +99,27 @@ def exit_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 
 def _ends(told: LoggedSigns) -> list[Sign]:
     """Returns the ends that were no good ones; of a rank those that tell how, where any do."""
-    ends = [
-        s for s in told.of("exit", "first_failure", "other_failure", "task_exit") if s.code != 0
-    ]
+    kinds = ("exit", "first_failure", "other_failure", "task_exit")
+    ends = [s for s in told.of(*kinds) if s.code != 0 and not _is_told_elsewhere(told, s)]
+    named = {sign.quote for sign in ends if told.rank(sign.speaker) is not None}
+    ends = [s for s in ends if s.quote not in named or told.rank(s.speaker) is not None]
     how = {told.rank(sign.speaker) for sign in ends if _tells_how(sign)}
     return [s for s in ends if _tells_how(s) or told.rank(s.speaker) not in how - {None}]
+
+
+def _is_told_elsewhere(told: LoggedSigns, sign: Sign) -> bool:
+    """Tells whether the scheduler ended a process as it cleared up, or says that memory ran out.
+
+    Of a job that it has cancelled Slurm kills every task, whichever failed before.
+    """
+    how = str(sign.facts.get("how") or "")
+    if how.startswith("Out Of Memory"):
+        return True
+    is_swept = sign.kind == "task_exit" and how.startswith(("Killed", "Terminated"))
+    return is_swept and any(
+        stop.quote.source == sign.quote.source and stop.quote.line < sign.quote.line
+        for stop in told.of("cancelled")
+    )
 
 
 def _tells_how(sign: Sign) -> bool:
@@ -140,6 +177,12 @@ def _of_agent(told: LoggedSigns, stop: Sign) -> SignMeaning:
     return STOPPED_LATER if has_failed else STOPPED
 
 
+def _in_words(cancelled: Sign) -> Sign:
+    """Returns the sign of a stop with its reason in words, where the scheduler's are known."""
+    why = _WHY.get(str(cancelled.facts.get("why")).lower())
+    return cancelled if why is None else replace(cancelled, facts={**cancelled.facts, "why": why})
+
+
 def stop_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what stopped the job from outside."""
     signs = told.of("agent_signal")
@@ -148,7 +191,6 @@ def stop_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     cancelled = told.of("cancelled", "evicted")
     reasons = [sign for sign in cancelled if sign.facts.get("why") not in (None, "aborted")]
     if reasons:
-        yield candidate(told, _CANCELLED, reasons)
+        yield candidate(told, _CANCELLED, list(map(_in_words, reasons)))
     elif cancelled:
-        weak = replace(_CANCELLED, standing=Standing.NOTICED, confidence=0.4)
-        yield candidate(told, weak, cancelled)
+        yield candidate(told, _CANCELLED_UNTOLD, cancelled)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.ends.cures import CORE, DETACH, ITS_LOG, KERNEL_LOG, LESS_MEMORY
+from serried.diagnose.causes.logs.ends.cures import (
+    ASK_SCHEDULER,
+    CORE,
+    DETACH,
+    ITS_LOG,
+    KERNEL_LOG,
+    LESS_MEMORY,
+)
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing
 from serried.diagnose.diagnosis import CauseClass
 from serried.finding import said
@@ -77,12 +84,7 @@ STOPPED = SignMeaning(
     "sigterm",
     Standing.ROOT,
     (said("the launcher itself was told to stop (signal {signal}); no rank failed before that"),),
-    (
-        said(
-            "ask the scheduler why: time limit, preemption, maintenance, or somebody's scancel "
-            "or kubectl delete"
-        ),
-    ),
+    (ASK_SCHEDULER,),
     0.85,
     "nobody",
 )
@@ -97,7 +99,7 @@ TERMINATED = SignMeaning(
     "sigterm",
     Standing.NOTICED,
     (said("{who} got SIGTERM, the signal to stop; the log does not say from whom"),),
-    (ITS_LOG,),
+    (ASK_SCHEDULER, ITS_LOG),
     0.5,
     "unknown",
 )

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.ends.cures import CORE, ITS_LOG, KERNEL_LOG, LESS_MEMORY
+from serried.diagnose.causes.logs.ends.cures import (
+    CORE,
+    ITS_LOG,
+    JOBS_OUTPUT,
+    KERNEL_LOG,
+    LESS_MEMORY,
+    OWN_VOLUME,
+    PODS_LOG,
+)
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
@@ -35,6 +43,16 @@ _TOLD = (
         (said("the scheduler killed {who}: the host memory that it granted ran out"),),
         (LESS_MEMORY,),
         0.95,
+    ),
+    SignMeaning(
+        ("evicted_for",),
+        CauseClass.STORAGE,
+        "disk_full",
+        Standing.EXHAUSTED,
+        (said("the scheduler ended {who}: the node was low on {what}"),),
+        (OWN_VOLUME,),
+        0.9,
+        "unknown",
     ),
     SignMeaning(
         ("no_host_memory",),
@@ -101,6 +119,29 @@ _TOLD = (
         "unknown",
     ),
     SignMeaning(
+        ("job_failed",),
+        CauseClass.EXCEPTION,
+        "exit_code",
+        Standing.FOLLOWS,
+        (
+            said("Slurm says that the job failed with code {code}; why stands in the job's output"),
+            said("Slurm says that the job failed; why stands in the job's output"),
+        ),
+        (JOBS_OUTPUT,),
+        0.4,
+        "unknown",
+    ),
+    SignMeaning(
+        ("pod_failed",),
+        CauseClass.EXCEPTION,
+        "exit_code",
+        Standing.FOLLOWS,
+        (said("{who} ended with an error; why stands in the log of that pod"),),
+        (PODS_LOG,),
+        0.4,
+        "unknown",
+    ),
+    SignMeaning(
         ("peer_failed",),
         CauseClass.EXCEPTION,
         "exit_code",
@@ -130,6 +171,10 @@ _WORKER_DIED = SignMeaning(
     "worker_died",
     Standing.ENDED,
     (
+        said(
+            "process {pid} on {host}, a worker of Ray, ended without a word: as a rule the host's "
+            "memory ran out, else a crash in native code"
+        ),
         said(
             "a worker of Ray ended without a word: as a rule the host's memory ran out, else a "
             "crash in native code"
