@@ -36,3 +36,11 @@ class Evidence:
     """Lines of logs that were read."""
     notes: tuple[Sentence, ...] = ()
     missing: tuple[Sentence, ...] = ()
+
+    @property
+    def ranks_heard(self) -> tuple[int, ...]:
+        """The ranks that anything tells of: a line of theirs, a dump, a stack, a record."""
+        heard = {rank for sign in self.signs if (rank := sign.speaker.global_rank) is not None}
+        if self.state is not None:
+            heard |= {each.rank for each in self.state.ranks if each.is_heard_of}
+        return tuple(sorted(heard))

@@ -26,7 +26,6 @@ from serried.finding import Sentence, said
 
 def diagnosed(evidence: Evidence) -> Diagnosis:
     """Returns what the evidence tells, with its causes from the likeliest on."""
-    heard = {rank for sign in evidence.signs if (rank := sign.speaker.global_rank) is not None}
     going_on = evidence.going_on or GoingOn()
     found = standing_causes(evidence.signs)
     told = list(still_standing(found, evidence.signs, going_on.has_passed))
@@ -37,7 +36,7 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
         causes,
         missing=(*evidence.missing, *missing_evidence(evidence, causes)),
         notes=(*evidence.notes, *_earlier(evidence.earlier)),
-        ranks_heard=tuple(sorted(heard)),
+        ranks_heard=evidence.ranks_heard,
         world_size=evidence.state.world_size if evidence.state else None,
         was_read=bool(evidence.num_lines or evidence.state or evidence.recordings),
     )

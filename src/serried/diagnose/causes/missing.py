@@ -24,15 +24,16 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
     if not causes or causes[0].ranks is not None:
         return
     first = causes[0]
-    heard = {rank for sign in evidence.signs if (rank := sign.speaker.global_rank) is not None}
-    world_size = evidence.state.world_size if evidence.state else None
-    if silent := unheard(tuple(heard), world_size):
+    state = evidence.state
+    if silent := unheard(evidence.ranks_heard, state.world_size if state else None):
         yield said(
             "no line from {who}: collect the logs, and the stacks of what still lives",
             who=named(silent),
         )
     is_wait = first.cause_class is CauseClass.HANG or first.kind in STALLS
-    if is_wait and not any(sign.kind in OTHER_LIBRARIES for sign in evidence.signs):
+    is_recorded = state is not None and any(each.counts is not None for each in state.ranks)
+    is_others = any(sign.kind in OTHER_LIBRARIES for sign in evidence.signs)
+    if is_wait and not is_others and not is_recorded:
         yield said(
             "no record of what each rank called: set TORCH_FR_BUFFER_SIZE=2000 (before torch 2.9: "
             "TORCH_NCCL_TRACE_BUFFER_SIZE=2000) and TORCH_NCCL_DUMP_ON_TIMEOUT=1 before the next "

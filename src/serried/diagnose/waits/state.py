@@ -103,6 +103,12 @@ class RankState:
     sent that, and nothing says yet which of the two is wrong."""
     quotes: tuple[Quote, ...] = ()
 
+    @property
+    def is_heard_of(self) -> bool:
+        """Whether anything tells of it: a dump, a stack, a record, its process."""
+        is_told = self.condition is not RankCondition.UNKNOWN or self.within is not None
+        return bool(is_told or self.issued or self.stack) or self.counts is not None
+
 
 @dataclass(frozen=True)
 class JobState:

@@ -1,0 +1,57 @@
+"""Of whom evidence tells: a rank that a hang has not reached yet was heard of all the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+
+GROUPS = {
+    "1": {"desc": "tp_0", "ranks": [0, 1]},
+    "2": {"desc": "tp_1", "ranks": [2, 3]},
+}
+
+
+def leave(folder: Path, rank: int, calls: int, *, waits: bool, doing: str) -> None:
+    """Writes a gloo dump and a stack of one rank."""
+    number = str(1 + rank // 2)
+    entries = [
+        {
+            "record_id": seq,
+            "process_group": [number, GROUPS[number]["desc"]],
+            "profiling_name": "gloo:all_reduce",
+            "collective_seq_id": seq,
+            "op_id": seq,
+            "retired": not (waits and seq == calls),
+            "input_sizes": [[8]],
+            "input_dtypes": ["Float"],
+            "time_created_ns": seq,
+        }
+        for seq in range(1, calls + 1)
+    ]
+    (folder / f"fr_trace_{rank}.json").write_text(json.dumps({"entries": entries}), "utf-8")
+    stack = f'Thread 4 (active): "MainThread"\n    {doing}\n    main (train.py:9)\n'
+    (folder / f"stack_rank_{rank}.txt").write_text(stack, "utf-8")
+
+
+def test_ranks_that_a_hang_has_not_reached_were_heard_of(tmp_path: Path) -> None:
+    layout = {"tp": 2, "dp": 2, "order": "tp-dp", "groups": GROUPS}
+    (tmp_path / "layout.json").write_text(json.dumps(layout), "utf-8")
+    leave(tmp_path, 0, 2, waits=False, doing="read_batch (train.py:4)")
+    leave(tmp_path, 1, 3, waits=True, doing="all_reduce (torch/distributed/c10d.py:2)")
+    leave(tmp_path, 2, 3, waits=False, doing="forward (train.py:6)")
+    found = diagnosed(gather([tmp_path]))
+    assert found.causes[0].ranks == (0,)
+    assert [each.rank for each in found.causes[0].waiting] == [1]
+    assert found.ranks_heard == (0, 1, 2)
+
+
+def test_where_dumps_are_there_no_dumps_are_asked_for(tmp_path: Path) -> None:
+    leave(tmp_path, 0, 3, waits=True, doing="all_reduce (torch/distributed/c10d.py:2)")
+    leave(tmp_path, 1, 3, waits=True, doing="all_reduce (torch/distributed/c10d.py:2)")
+    layout = {"tp": 2, "dp": 2, "order": "tp-dp", "groups": GROUPS}
+    (tmp_path / "layout.json").write_text(json.dumps(layout), "utf-8")
+    told = " ".join(map(str, diagnosed(gather([tmp_path])).missing))
+    assert "no record of what each rank called" not in told
