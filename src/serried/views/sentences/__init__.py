@@ -58,6 +58,9 @@ def say(sentence: Sayable, lang: str) -> str:
     'tp=0 不行，大小至少是 1'
     >>> say(listed(["tp", "pp", "dp"], last="or"), "zh")
     'tp、pp 或 dp'
+    >>> receive = Sentence("a receive from rank {peer}", {"peer": 0})
+    >>> tell("rank {rank} waits in {what}", "zh", rank=1, what=receive)
+    'rank 1 在从 rank 0 的接收中等待'
 
     Raises InputError for a language there is no catalogue of.
     """
@@ -66,13 +69,23 @@ def say(sentence: Sayable, lang: str) -> str:
     template = catalogue(lang).get(sentence.template, sentence.template)
     values = {name: _value(value, name, lang) for name, value in sentence.values.items()}
     text = template.format(**values)
+    if lang == "en":
+        return text
     # A name that ends in a wide bracket needs no gap behind it: rank 5（tp 1）在等.
-    return text if lang == "en" else text.replace("） ", "）")
+    return _GAP.sub("", text).replace(_EDGE, "").replace("） ", "）")
+
+
+_EDGE = "\0"
+"""Stands at both ends of a sentence within a sentence, until gaps are closed there."""
+_WIDE = "[\u3001-\u301f\u3400-\u9fff\uff01-\uff1f]"
+_GAP = re.compile(f"(?<={_WIDE}) {_EDGE}(?={_WIDE})|(?<={_WIDE}){_EDGE} (?={_WIDE})")
+"""Templates set a value apart by gaps, which Chinese has beside digits and Latin letters only."""
 
 
 def _value(value: object, name: str, lang: str) -> object:
     if isinstance(value, SerriedError | Sentence | Listed):
-        return say(value, lang)
+        said = say(value, lang)
+        return said if lang == "en" else f"{_EDGE}{said}{_EDGE}"
     return phrase(str(value), lang) if name in WORDS else value
 
 
