@@ -2,10 +2,10 @@
 
     a round   guarded  plain  again │ again  plain  guarded     a block each, in drawn order
 
-Ranks train a small model under DDP whose every step also sums 64 times over all ranks by calls of
-Python's, as a step of a tensor parallel job does: each is written down by the guard, and DDP's own
-are counted. A block is some steps in a row; the guard's hooks go in and out with it. Ratios to the
-plain blocks of the round are taken by the clock and by the processor, in the mean of all ranks
+Ranks train a small model under DDP that sums ten times over all ranks after each of its six
+layers, by calls of Python's, as a tensor parallel job does between its layers: each is written down
+by the guard, and DDP's own are counted. A block is some steps in a row; the guard's hooks go in and
+out with it. Ratios to the plain blocks of the round are taken by the clock and by the processor, in the mean of all ranks
 (``paired/rounds.py``); plain against plain has no other difference than noise. Beside them: what
 one guarded operation takes longer than a plain one, in a loop of its own, times the step's
 operations, over the step.
@@ -43,9 +43,11 @@ import serried
 NAMES = ("plain", "guarded", "again")
 TOLD = {"guarded": "guarded / plain", "again": "plain / plain, the noise"}
 GOAL = 0.002
-OPERATIONS, LOOP = 64, 2000
+LAYERS, SUMS, LOOP = 6, 10, 2000
+"""Layers of the model, sums after each, and operations of the loop."""
+OPERATIONS = LAYERS * SUMS
 SIZES = {"cpu": (512, 256, 2), "cuda": (4096, 4096, 1)}
-"""Width of the six layers, rows of a batch, and ranks."""
+"""Width of the layers, rows of a batch, and ranks."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +59,41 @@ class Asked:
     block: int
 
 
+class Summing(nn.Module):
+    """Is a layer, with sums over all ranks behind it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(width, width)
+        self.register_buffer("norm", torch.ones(1024), persistent=False)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Returns the layer's output, and sums."""
+        out = self.layer(rows).relu()
+        for _ in range(SUMS):
+            dist.all_reduce(self.norm)
+            self.norm /= dist.get_world_size()
+        return out
+
+
 class Step:
     """Is one rank's training step, with sums over all ranks in it."""
 
     def __init__(self, width: int, rows: int, device: torch.device) -> None:
         torch.manual_seed(0)
-        layers = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(6)]
-        self.model = DistributedDataParallel(nn.Sequential(*layers).to(device))
+        model = nn.Sequential(*(Summing(width) for _ in range(LAYERS))).to(device)
+        self.model = DistributedDataParallel(model, broadcast_buffers=False)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
         self.batch = torch.randn(rows, width, device=device)
         self.norm = torch.ones(1024, device=device)
 
     def run(self) -> None:
         """Trains one step, to its end on the device."""
-        for _ in range(OPERATIONS):
-            dist.all_reduce(self.norm)
-            self.norm /= dist.get_world_size()
-        self.model(self.batch).pow(2).mean().backward()
+        loss = self.model(self.batch).pow(2).mean()
+        loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.norm.sum().item()
+        loss.item()
 
 
 def rank(number: int, folder: str, asked: Asked) -> None:

@@ -153,8 +153,7 @@ class TorchCalls:
                 if log is None:
                     return original(group, *args, **options)
                 number = self._begun(log, group, op, call, args, is_counted=is_counted)
-                known = None if is_counted else self._groups.get(group)
-                if known is None:
+                if is_counted or (known := self._groups.get(group)) is None:
                     done = original(group, *args, **options)
                 else:
                     done = known.message(original, group, *args, **options)
@@ -181,25 +180,23 @@ class TorchCalls:
     ) -> int:
         """Writes an operation; whatever it is called with, the program goes on."""
         try:
-            known = self._known(group, log)
-            seq = -1
+            known = self._groups.get(group) or self._known(group, log)
+            given, made = call.given, call.made
+            numel_in, tensor = _held(_at(args, given))
+            if made == given:
+                numel_out = numel_in
+            else:
+                numel_out, other = _held(_at(args, made))
+                tensor = tensor if tensor is not None else other
+            dtype = _DTYPE_CODES.get(tensor.dtype, 0) if tensor is not None else 0
             if is_counted:
                 known.seq = seq = _count_of(group) - known.messages + 1
                 log.count(known.number, seq)
-            given = _at(args, call.given)
-            made = _at(args, call.made)
-            tensor = _first(given if given is not None else made)
+                return log.begin(op, known.number, seq, -1, numel_in, numel_out, dtype)
             peer = _at(args, call.peer)
-            return log.begin(
-                op,
-                known.number,
-                seq,
-                known.ranks[int(peer)] if peer is not None else -1,
-                _numel(given),
-                _numel(made),
-                _DTYPE_CODES.get(tensor.dtype, 0) if tensor is not None else 0,
-                self._places.pop(id(tensor), 0) if not is_counted else 0,
-            )
+            peer = known.ranks[int(peer)] if peer is not None else -1
+            place = self._places.pop(id(tensor), 0)
+            return log.begin(op, known.number, -1, peer, numel_in, numel_out, dtype, place)
         except Exception:  # an odd call is no reason to end a training
             self.num_failed += 1
             return log.begin(op, 0)
@@ -377,20 +374,21 @@ def _at(args: tuple[Any, ...], place: int | None) -> Any:
     return args[place] if place is not None and len(args) > place else None
 
 
-def _first(held: Any) -> Any:
-    while isinstance(held, list | tuple):
-        if not held:
-            return None
+def _held(held: Any) -> tuple[int, Any]:
+    """Returns how many elements an argument holds, and its first tensor.
+
+    Most hold one tensor, which is met first: this is called for every collective.
+    """
+    kind = type(held)
+    if kind is list and len(held) == 1:
         held = held[0]
-    return held if isinstance(held, torch.Tensor) else None
-
-
-def _numel(held: Any) -> int:
     if isinstance(held, torch.Tensor):
-        return held.numel()
-    if isinstance(held, list | tuple):
-        return sum(map(_numel, held))
-    return -1 if held is None else 0
+        return held.numel(), held
+    if not isinstance(held, (list, tuple)):
+        return -1 if held is None else 0, None
+    within = [_held(each) for each in held]
+    first = next((tensor for _, tensor in within if tensor is not None), None)
+    return sum(numel for numel, _ in within), first
 
 
 def _storage(tensor: Any) -> int:
