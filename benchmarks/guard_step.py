@@ -5,10 +5,10 @@
 Ranks train a small model under DDP that sums ten times over all ranks after each of its six
 layers, by calls of Python's, as a tensor parallel job does between its layers: each is written down
 by the guard, and DDP's own are counted. A block is some steps in a row; the guard's hooks go in and
-out with it. Ratios to the plain blocks of the round are taken by the clock and by the processor, in the mean of all ranks
-(``paired/rounds.py``); plain against plain has no other difference than noise. Beside them: what
-one guarded operation takes longer than a plain one, in a loop of its own, times the step's
-operations, over the step.
+out with it. Ratios to the plain blocks of the round are taken by the clock and by the processor, in
+the mean of all ranks (``paired/rounds.py``); plain against plain has no other difference than
+noise. Beside them: what one guarded operation takes longer than a plain one, in a loop of its own,
+times the step's operations, over the step.
 
     python benchmarks/guard_step.py                   two ranks, gloo
     python benchmarks/guard_step.py --device cuda     one rank, NCCL
@@ -62,6 +62,8 @@ class Asked:
 class Summing(nn.Module):
     """Is a layer, with sums over all ranks behind it."""
 
+    norm: torch.Tensor
+
     def __init__(self, width: int) -> None:
         super().__init__()
         self.layer = nn.Linear(width, width)
@@ -69,7 +71,7 @@ class Summing(nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Returns the layer's output, and sums."""
-        out = self.layer(rows).relu()
+        out: torch.Tensor = self.layer(rows).relu()
         for _ in range(SUMS):
             dist.all_reduce(self.norm)
             self.norm /= dist.get_world_size()

@@ -40,7 +40,7 @@ _BLOCKING_SYNC = 4
 CLASSES = {
     "exception": "exception",
     "GPU out of memory": "gpu_oom",
-    "device assert": "cuda_error",
+    "device assert": "exception",
     "kill -9": None,
     NONE: "no_fault",
 }

@@ -156,6 +156,17 @@ def test_a_rank_that_left_nothing_is_named_where_nobody_else_is_missing() -> Non
     assert (root.kind, root.ranks) == (RootKind.SILENT, (6,))
 
 
+def test_a_rank_that_left_nothing_is_not_named_where_another_is_known_to_have_died() -> None:
+    state = played([program(1)[:-1] if rank == 6 else program(1) for rank in range(WORLD)])
+    left = {6: RankState(6), 1: RankState(1, RankCondition.DEAD)}
+    ranks = tuple(left.get(r.rank, r) for r in state.ranks)
+    silent = [root for root in found(replace(state, ranks=ranks)) if root.kind is RootKind.SILENT]
+    assert not silent
+    [root] = found(replace(state, ranks=ranks))
+    assert (root.kind, root.ranks) == (RootKind.DEAD, (1,))
+    assert 6 not in root.waiters
+
+
 @pytest.mark.parametrize(("of_node", "is_named"), [(None, False), (2, True), (4, False)])
 def test_of_several_that_left_nothing_only_a_whole_node_is_named(
     of_node: int | None, is_named: bool

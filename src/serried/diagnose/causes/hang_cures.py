@@ -40,7 +40,9 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
         said("take its stack while it hangs (py-spy dump --pid …), which tells where it stands"),
         _STILL_AT_WORK,
     ),
-    RootKind.SILENT: (said("collect that rank's log, dump and stack: nothing of it was given"),),
+    RootKind.SILENT: (
+        said("collect that rank's log, dump and stack: neither dump nor stack of it was given"),
+    ),
     RootKind.SKIPPED: (_SAME_ORDER, NEVER_MEET),
     RootKind.SWAPPED: (_SAME_ORDER, NEVER_MEET),
     RootKind.OTHER_GROUP: (_SAME_ORDER, NEVER_MEET),

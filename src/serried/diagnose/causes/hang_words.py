@@ -146,8 +146,8 @@ def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
             )
         case RootKind.SILENT:
             return said(
-                "{who} never joined {what}: nobody else is missing there, and nothing of it was "
-                "given to read",
+                "{who} never joined {what}: nobody else is missing there, and neither its dump nor "
+                "its stack was given",
                 who=name,
                 what=what,
             )

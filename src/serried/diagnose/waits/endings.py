@@ -1,7 +1,8 @@
 """How ranks ended, as far as their logs and the launcher say: of themselves, or after others.
 
-A process that the launcher closes (SIGTERM), or that fails inside a collective because a peer went
-away, has not ended of itself: at that moment it waited. What ended of itself is a root.
+A process that the launcher closes (SIGTERM), that fails inside a collective because a peer went
+away, or that torch aborts after a time-out, has not ended of itself: at that moment it waited. What
+ended of itself is a root.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _CLOSED = (-15, -2, 143, 130)
 """What a launcher ends the rest with."""
 _KILLED = -9
 _ABORTED = -6
+_OF_WAITING = ("timeout", "nccl_remote")
+"""Signs of a rank that waited, or whose peer went away: torch's watchdog then aborts it."""
 
 
 @dataclass
@@ -39,10 +42,13 @@ def endings_of(signs: Iterable[Sign]) -> Endings:
     """Returns how ranks ended, by the signs of their logs."""
     found = Endings()
     codes: dict[int, Sign] = {}
+    waited: set[int] = set()
     for sign in signs:
         rank = sign.speaker.global_rank
         if rank is None:
             continue
+        if sign.kind in _OF_WAITING:
+            waited.add(rank)
         if sign.kind == "exception":
             _exception(found, rank, sign)
         elif sign.kind == "gloo_size":
@@ -57,8 +63,10 @@ def endings_of(signs: Iterable[Sign]) -> Endings:
             codes.setdefault(rank, sign)
     for rank, sign in codes.items():
         is_signal = sign.code is not None and sign.code < 0 and sign.code not in _CLOSED
-        by_size = sign.code == _ABORTED and rank in found.expected_bytes
-        if is_signal and not by_size:
+        is_aborted = sign.code == _ABORTED and (
+            rank in waited or rank in found.failed_in or rank in found.expected_bytes
+        )
+        if is_signal and not is_aborted:
             found.dead.setdefault(rank, sign.quote)
     return found
 

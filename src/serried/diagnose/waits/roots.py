@@ -114,8 +114,21 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
             ]
     if not found:
         found += _apart(graph)
+    elif all(root.kind is RootKind.SILENT for root in found):
+        found = list(_dead_apart(graph)) or found
     joined = (_without_guess(graph.state, each) for each in _joined(found))
     return tuple(sorted(joined, key=_weight))
+
+
+def _dead_apart(graph: WaitGraph) -> Iterator[Root]:
+    """Yields those who ended of themselves, where all chains end in ranks that left nothing.
+
+    What those ranks wait for is not told, and who ended keeps them all waiting.
+    """
+    dead = tuple(r.rank for r in graph.state.ranks if r.condition is RankCondition.DEAD)
+    if dead:
+        waiters = tuple(rank for rank in graph.waiting if rank not in dead)
+        yield Root(RootKind.DEAD, dead, 0.9, waiters)
 
 
 def _without_guess(state: JobState, root: Root) -> Root:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
@@ -196,6 +196,19 @@ _NCCL_ID = SignMeaning(
     ),
     0.85,
 )
+_NCCL_ID_OF_TWO = replace(
+    _NCCL_ID,
+    cures=(
+        said(
+            "look at what the lower of the two ranks did at that time: its stack, log or flight "
+            "record tells"
+        ),
+        said(
+            "exchange a message between neighbours before the training starts, or give the group "
+            "a longer timeout: making each communicator of two takes seconds"
+        ),
+    ),
+)
 _DUPLICATE = SignMeaning(
     ("duplicate_gpu",),
     CauseClass.STARTUP,
@@ -283,6 +296,10 @@ def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
     signs = told.of("nccl_id")
     if not signs:
         return
+    if messages := [sign for sign in signs if "low" in sign.facts]:
+        yield from _ids_of_two(told, messages)
+    if not (signs := [sign for sign in signs if "low" not in sign.facts]):
+        return
     found = candidate(told, _NCCL_ID, signs)
     peers = {peer for sign in signs if isinstance(peer := sign.facts.get("peer"), int)}
     waits = {rank for sign in signs if isinstance(rank := sign.facts.get("group_rank"), int)}
@@ -304,6 +321,22 @@ def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
             verdict=verdict,
         ),
     )
+
+
+def _ids_of_two(told: LoggedSigns, signs: Sequence[Sign]) -> Iterator[RankedCause]:
+    """Yields who waits for an id at its first message; torch's words then name [0] all the same.
+
+    The lower of the two publishes it (torch 2.13, ProcessGroupNCCL.cpp, broadcastUniqueNCCLID),
+    when it comes to its send or receive; in a pipeline it may wait for its own neighbour before.
+    """
+    found = candidate(told, _NCCL_ID_OF_TWO, signs)
+    verdict = said(
+        "{who} waited for {peer} to open the NCCL communicator of the two: it had not come to its "
+        "send or receive yet, or was held up itself",
+        who=named({int(str(sign.facts["group_rank"])) for sign in signs}),
+        peer=named({int(str(sign.facts["low"])) for sign in signs}),
+    )
+    yield replace(found, cause=replace(found.cause, ranks=None, verdict=verdict))
 
 
 def _store_barriers(told: LoggedSigns) -> Iterator[RankedCause]:

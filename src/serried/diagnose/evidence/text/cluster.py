@@ -175,7 +175,9 @@ _ALL = (
         r"malloc_consolidate",
     ),
     Pattern(
-        "native_abort", r"terminate called (?:after throwing an instance of|without an active)"
+        "native_abort",
+        r"terminate called (?:after throwing an instance of (?!.*DistBackendError)|"
+        r"without an active)",
     ),
     Pattern(
         "task_exit",

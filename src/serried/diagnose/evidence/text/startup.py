@@ -3,9 +3,9 @@
 Signs: ``store_unreachable`` (facts ``host``, ``port``, ``seconds``), ``store_waiting`` (every ten
 seconds, facts ``joined``, ``expected``), ``store_passed``, ``store_wait`` (a key that
 nobody set), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
-``group_rank``: who waits, ``peer``: who has not published), ``duplicate_gpu``, ``environment``
-(fact ``variable``), ``restart_loop`` (a container that ends each time it is started),
-``store_lost`` (rank 0's store went away; it follows from something else),
+``group_rank``: who waits, ``peer``: who has not published, of two who exchange messages ``low``),
+``duplicate_gpu``, ``environment`` (fact ``variable``), ``restart_loop`` (a container that ends each
+time it is started), ``store_lost`` (rank 0's store went away; it follows from something else),
 ``agent_lost`` (so did the launcher that holds the rendezvous).
 
 >>> from serried.diagnose.evidence.log_line import log_line
@@ -28,7 +28,8 @@ _PATTERNS = (
     Pattern(
         "nccl_id",
         r"\[(?P<group_rank>\d+)\] is setting up NCCL communicator and retr\w+ ncclUniqueId from "
-        r"\[(?P<peer>\d+)\].*?(?P<closed>Connection reset|Broken pipe|Connection closed)?"
+        r"\[(?P<peer>\d+)\](?:[^']*'(?P<low>\d+):\d+')?.*?"
+        r"(?P<closed>Connection reset|Broken pipe|Connection closed)?"
         r"(?:$|(?= by peer))",
     ),
     Pattern("clients", r"(?P<joined>\d+)/(?P<expected>\d+) clients(?: joined|\s*$)"),
