@@ -9,6 +9,16 @@ import { pixel } from "../base/theme.js";
 const LEAST_GAP = 1.6;
 /** Ranks from which a frame that the next one follows is an enlarged picture. */
 export const MANY = 6000;
+const LARGE_PIXELS = 1_500_000;
+
+/**
+ * Tells whether a map has so many cells and pixels that fewer pixels must do while it moves.
+ * @param {{width: number, height: number, sharp: number}} surface
+ * @param {number} ranks
+ */
+export function isLarge({ width, height, sharp }, ranks) {
+  return ranks >= MANY && width * height * sharp ** 2 > LARGE_PIXELS;
+}
 
 /** Draws a map's cells as pixels. */
 export class CellPixels {
@@ -43,8 +53,8 @@ export class CellPixels {
   /** Draws the picture of all, unless it is drawn. @param {Picture} picture */
   _draw(picture) {
     const { home, nest, shade, surface, theme } = picture;
-    const { width, height } = surface.canvas;
-    const of = [nest, shade, width, height, theme.cell];
+    const { width, height, sharp } = surface;
+    const of = [nest, shade, width, height, sharp, theme.cell];
     if (of.every((each, i) => each === this.of[i])) return;
     this.all.draw(picture, home);
     this.of = of;
@@ -63,7 +73,10 @@ class Sheet {
 
   /** Draws the cells as a view shows them. @param {Picture} picture @param {View} view */
   draw(picture, view) {
-    const { width, height } = picture.surface.canvas;
+    const { surface } = picture;
+    const [width, height] = [surface.width, surface.height].map((each) =>
+      Math.max(1, Math.round(each * surface.sharp)),
+    );
     if (!this.image || this.image.width !== width || this.image.height !== height) {
       this.canvas.width = width;
       this.canvas.height = height;
@@ -71,15 +84,14 @@ class Sheet {
       this.data = new Uint32Array(this.image.data.buffer);
     }
     this.data.fill(0);
-    this._fill(picture, view);
+    this._fill(picture, view, width, height);
     this.context.putImageData(this.image, 0, 0);
   }
 
-  /** @param {Picture} picture @param {View} view */
-  _fill({ nest, surface, shade, theme }, view) {
-    const { width, height } = surface.canvas;
-    const scale = view.scale * surface.density;
-    const gap = scale * Math.min(1, nest.aspect) >= 4 ? Math.round(surface.density) : 0;
+  /** @param {Picture} picture @param {View} view @param {number} width @param {number} height */
+  _fill({ nest, surface, shade, theme }, view, width, height) {
+    const scale = view.scale * surface.sharp;
+    const gap = scale * Math.min(1, nest.aspect) >= 4 ? Math.round(surface.sharp) : 0;
     const across = edges(nest.x, view.x, scale, nest.aspect, width, gap);
     const down = edges(nest.y, view.y, scale, 1, height, gap);
     const { columnOf, rowOf } = nest;
@@ -109,21 +121,22 @@ class Sheet {
  * @param {CanvasRenderingContext2D} context
  */
 function enlarge(all, { camera, home, surface }, context) {
-  const { density } = surface;
-  const { width, height } = surface.canvas;
+  const { density, sharp } = surface;
+  const { width, height } = all;
   const ratio = camera.scale / home.scale;
   // The part that is in view alone: what lies outside would be scaled in vain.
-  const left = Math.max(0, (camera.x - home.x) * home.scale * density);
-  const top = Math.max(0, (camera.y - home.y) * home.scale * density);
+  const left = Math.max(0, (camera.x - home.x) * home.scale * sharp);
+  const top = Math.max(0, (camera.y - home.y) * home.scale * sharp);
   const right = Math.min(width, left + width / ratio);
   const bottom = Math.min(height, top + height / ratio);
-  const x = (home.x - camera.x) * camera.scale * density + left * ratio;
-  const y = (home.y - camera.y) * camera.scale * density + top * ratio;
+  const larger = (ratio * density) / sharp;
+  const x = (home.x - camera.x) * camera.scale * density + left * larger;
+  const y = (home.y - camera.y) * camera.scale * density + top * larger;
   context.imageSmoothingEnabled = false;
   context.drawImage(
     all,
     ...[left, top, right - left, bottom - top],
-    ...[x, y, (right - left) * ratio, (bottom - top) * ratio],
+    ...[x, y, (right - left) * larger, (bottom - top) * larger],
   );
 }
 

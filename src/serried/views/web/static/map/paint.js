@@ -95,7 +95,7 @@ export function ranksInView(picture) {
  * @param {CanvasRenderingContext2D} context
  */
 function paintItems(picture, context) {
-  const { nest, camera, surface, theme } = picture;
+  const { nest, camera, surface, theme, isMoving } = picture;
   const { scale } = camera;
   const view = viewOf(camera, surface);
   context.lineWidth = 1;
@@ -103,25 +103,53 @@ function paintItems(picture, context) {
     if (level === nest.cells || name === "row" || name === "column") return;
     if (isSmall && scale * Math.min(1, nest.aspect) < BOXES_FROM) return;
     const isOuter = name === "stage" || name === "band";
+    const items = nest.itemsIn(level, view);
+    const boxes = items.map((item) => boxOf(picture, level, item, isSmall ? 0 : 2));
+    const fill = isOuter ? theme.ground : theme.box;
+    if (isMoving && boxes.length > MOST_MOVING) return paintPlain(context, boxes, theme.edge, fill);
     context.strokeStyle = theme.edge;
-    context.fillStyle = isOuter ? theme.ground : theme.box;
-    for (const item of nest.itemsIn(level, view)) {
-      const { x, y, width, height } = nest.box(level, item);
-      const left = Math.round((x - camera.x) * scale) + 0.5;
-      const top = Math.round((y - camera.y) * scale) + 0.5;
+    context.fillStyle = fill;
+    for (const { x, y, width, height } of boxes) {
       context.beginPath();
-      const grow = isSmall ? 0 : 2;
-      context.roundRect(
-        left - grow,
-        top - grow,
-        Math.round(width * scale) + 2 * grow,
-        Math.round(height * scale) + 2 * grow,
-        isSmall ? Math.min(CORNER, 0.2 * scale) : 3,
-      );
+      const corner = isSmall ? Math.min(CORNER, 0.2 * scale) : 3;
+      context.roundRect(x + 0.5, y + 0.5, width, height, corner);
       context.fill();
       context.stroke();
     }
   });
+}
+
+/**
+ * Returns where an item's outline stands, in whole pixels.
+ * @param {Picture} picture
+ * @param {number} level
+ * @param {number} item
+ * @param {number} grow  pixels to each side
+ */
+function boxOf({ nest, camera }, level, item, grow) {
+  const { x, y, width, height } = nest.box(level, item);
+  const { scale } = camera;
+  return {
+    x: Math.round((x - camera.x) * scale) - grow,
+    y: Math.round((y - camera.y) * scale) - grow,
+    width: Math.round(width * scale) + 2 * grow,
+    height: Math.round(height * scale) + 2 * grow,
+  };
+}
+
+/**
+ * Draws outlines with square corners: thousands of round ones take longer than a frame.
+ * @param {CanvasRenderingContext2D} context
+ * @param {{x: number, y: number, width: number, height: number}[]} boxes
+ * @param {string} edge
+ * @param {string} fill
+ */
+function paintPlain(context, boxes, edge, fill) {
+  context.fillStyle = edge;
+  for (const { x, y, width, height } of boxes) context.fillRect(x, y, width + 1, height + 1);
+  context.fillStyle = fill;
+  for (const { x, y, width, height } of boxes)
+    context.fillRect(x + 1, y + 1, width - 1, height - 1);
 }
 
 /**

@@ -10,6 +10,7 @@
  * @property {number} width
  * @property {number} height
  * @property {number} density
+ * @property {number} sharp  the density of what stands still
  * @property {() => CanvasRenderingContext2D} begin
  */
 /**

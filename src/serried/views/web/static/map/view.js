@@ -6,7 +6,7 @@ import { onThemeChange, theme } from "../base/theme.js";
 import { levelsOf, shapeOf } from "./arrangement.js";
 import { Camera } from "./camera.js";
 import { paintDiffering } from "./differing.js";
-import { CellPixels } from "./fill.js";
+import { CellPixels, isLarge } from "./fill.js";
 import { paintLit } from "./light.js";
 import { MARGIN as NAMES } from "./names.js";
 import { Nest } from "./nest.js";
@@ -370,6 +370,8 @@ export class MapView {
   }
 
   _draw() {
+    const isMoving = this.resting !== null;
+    this.below.coarsen(isMoving && isLarge(this.below, this.scene?.worldSize ?? 0) ? 2 : 1);
     const picture = this._picture(this.below);
     if (picture) {
       paintMap(picture);

@@ -10,6 +10,8 @@ export class Surface {
     this.width = 0;
     this.height = 0;
     this.density = 1;
+    /** The density of what stands still: that of the screen. */
+    this.sharp = 1;
     /** Whether nothing was drawn since it was wiped. */
     this.isClean = true;
   }
@@ -18,11 +20,22 @@ export class Surface {
   resize() {
     const { clientWidth: width, clientHeight: height } = this.frame;
     const density = window.devicePixelRatio || 1;
-    if (width === this.width && height === this.height && density === this.density) return false;
-    Object.assign(this, { width, height, density });
-    this.canvas.width = Math.max(1, Math.round(width * density));
-    this.canvas.height = Math.max(1, Math.round(height * density));
+    if (width === this.width && height === this.height && density === this.sharp) return false;
+    Object.assign(this, { width, height, density, sharp: density });
+    this._fill();
     return true;
+  }
+
+  /** Takes fewer pixels for what moves, or all again. @param {number} times  fewer each way */
+  coarsen(times) {
+    if (this.density === this.sharp / times) return;
+    this.density = this.sharp / times;
+    this._fill();
+  }
+
+  _fill() {
+    this.canvas.width = Math.max(1, Math.round(this.width * this.density));
+    this.canvas.height = Math.max(1, Math.round(this.height * this.density));
   }
 
   /** Wipes the canvas unless it is wiped: a large one that changes costs milliseconds a frame. */
