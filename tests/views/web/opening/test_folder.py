@@ -13,7 +13,9 @@ from serried.trace.model.trace import Trace
 from serried.trace.store.folder import write_store
 from serried.views.web.opening.folder import recognised, recognised_as
 from serried.views.web.opening.kinds import Kind
+from serried.views.web.opening.prepared import prepared
 from serried.views.web.opening.staged import staged
+from tests.package import ROOT
 from tests.trace.alike import differences
 from tests.trace.recorded_run import Run
 from tests.views.web.opening.samples import FILES, LOG, SCRIPT, TRACES
@@ -49,6 +51,17 @@ def test_recordings_under_other_names_are_read_as_the_ranks_that_they_say(tmp_pa
         path.rename(run / f"{number % 2}-copy{path.suffix}")
     (found,) = read_as_found(run, tmp_path / "made")
     assert differences(found, expected) == []
+
+
+@pytest.mark.parametrize("name", ["rank-00001.spans", "copy of a rank"])
+def test_one_file_of_a_run_is_read_alone_with_its_names(name: str, tmp_path: Path) -> None:
+    run = RUN.write(tmp_path / "run")
+    own = run / name
+    (run / "rank-00001.spans").rename(own)
+    own.with_suffix(".names").write_text('"mine"\n')
+    (found,) = read_as_found(own, tmp_path / "made")
+    assert {*found.ranks} == {1}
+    assert "mine" in found.names
 
 
 def test_a_store_is_known_by_what_it_says_of_itself(tmp_path: Path) -> None:
@@ -116,3 +129,19 @@ def test_what_only_lies_beside_a_recording_asks_for_the_folder(tmp_path: Path) -
     path.write_text('{"schema": "serried.planned-step/1"}')
     with pytest.raises(InputError, match="json tells nothing by itself; open the folder that it"):
         recognised(path)
+
+
+def test_the_programs_of_a_package_are_no_trace_that_they_read_and_no_log() -> None:
+    package = ROOT / "trace" / "formats"
+    with pytest.raises(InputError, match="holds no file that serried opens among its"):
+        recognised(package)
+
+
+def test_a_place_of_mostly_programs_is_diagnosed_where_the_evidence_lies(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"part{number}.py").write_text("import os\n\n\ndef f():\n    pass\n")
+    (tmp_path / "out" / "logs").mkdir(parents=True)
+    for rank in range(2):
+        (tmp_path / "out" / "logs" / f"{rank}.log").write_bytes(LOG * 20)
+    ready = prepared(tmp_path, recognised(tmp_path), lambda: tmp_path)
+    assert ready.places == (tmp_path / "out" / "logs",)

@@ -15,6 +15,7 @@ from serried.trace.model.record import MAGIC
 from serried.views.web.opening.kinds import NAMES, TABS, Kind
 from serried.views.web.opening.recognise import BINARY, kind_of
 from serried.views.web.opening.sample import Sample, sample_of
+from tests.package import ROOT
 from tests.views.web.opening.samples import FILES, LOG
 
 LAUNCH_FILES = sorted((Path(__file__).parents[3] / "launch" / "files").iterdir())
@@ -82,7 +83,7 @@ def test_launch_files_that_people_use_are_none_of_the_others(path: Path) -> None
         ),
         (
             b'\x10\0\0\0\0\0\0\0{"a":{}}',
-            "file holds weights, which no tab shows; serried plan --model file plans a model",
+            "file holds weights, which no tab shows; serried plan --model config.json plans",
         ),
         (
             b"\x07\0\x01\xff" * 99,
@@ -152,6 +153,81 @@ def test_every_document_of_serried_opens_or_names_the_command_that_shows_it(name
     except InputError as refused:
         assert "that no tab shows; serried " in str(refused)
         assert str(refused).endswith(" shows it")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "step,loss,lr\n0,2.5,1e-4\n1,2.4,1e-4\n",
+            "file holds a table of losses, which no tab shows; serried diagnose LOG reads losses",
+        ),
+        ("step loss\n0 2.5\n1 2.4\n2 nan\n", "file holds a table of losses, which no tab shows"),
+        ('{"log_history": [{"loss": 2}]}', "file holds the state of a trainer, which no tab shows"),
+        (
+            "operation,ranks,size_bytes,busbw_bytes_per_s\nall_reduce,8,1024,3e10\n",
+            "file holds a table of bus bandwidths, which no tab shows; serried collective "
+            "all-reduce --busbw FILE reads what serried check --busbw FILE writes",
+        ),
+        (
+            "model,gpu,tp,pp,step_s\nllama3-8b,h100,2,4,1.5\n",
+            "file holds a table of steps, which no tab shows; serried plan --calibrate file takes",
+        ),
+        (
+            '{"trem": 1.7, "tadd": 2.2, "tori": 2.1, "tideal": 1.8}',
+            "file holds figures of StragglerAnalysis, which no tab shows; serried trace stats FILE "
+            "reads the table (.parquet)",
+        ),
+        (
+            '[mine]\ngpu = "h100"\ngpus_per_node = 8\n',
+            "file holds a cluster, which no tab shows; serried plan --cluster file takes it",
+        ),
+        ('{"text": "Once"}\n{"text": "Twice"}\n', "file holds text to train on, which no tab"),
+        ('{"cells": [], "nbformat": 4}', "file holds a notebook, which no tab shows; jupyter lab"),
+        ('{"metadata": {}, "weight_map": {"a": "b"}}', "file holds weights, which no tab shows"),
+        ("# Title\n\n```sh\ntorchrun train.py\n```\n", "file is a page of Markdown; open the"),
+        ("name,age\nAnn,7\nBo,8\n", "file is a table, which serried does not read; serried opens"),
+        ("// a\nimport { x } from './x.js';\nexport const y = x;\n", "file is a program, which"),
+    ],
+)
+def test_what_another_command_reads_is_refused_with_it(text: str, sentence: str) -> None:
+    with pytest.raises(InputError) as refused:
+        kind_of(of(text.encode()))
+    assert str(refused.value).startswith(sentence)
+
+
+def test_events_of_tensorboard_are_refused_with_what_shows_them() -> None:
+    data = (
+        b"\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22\x09\0\0\x80\x11\x1a\x8c\xd9\x41\x1a\rbrain.Event:2\0"
+    )
+    with pytest.raises(InputError, match=r"file holds events of TensorBoard.*tensorboard --logdir"):
+        kind_of(of(data))
+
+
+@pytest.mark.parametrize(
+    "line", ['{"step": 1, "loss": 2.5}', '{"level": "ERROR", "message": "CUDA error"}']
+)
+def test_a_log_of_json_lines_is_a_log(line: str) -> None:
+    assert kind_of(of(f"{line}\n{line}\n".encode(), "run.jsonl")) is Kind.LOG
+    assert kind_of(of(f"{line}\n".encode(), "run.jsonl")) is Kind.LOG
+
+
+def test_words_of_mpirun_in_a_log_make_it_no_launch_file() -> None:
+    log = (
+        b"Primary job  terminated normally, but 1 process returned\n"
+        b"a non-zero exit code. Per user-direction, the job has been aborted.\n"
+        b"mpirun detected that one or more processes exited with non-zero status\n"
+    )
+    assert kind_of(of(log), is_alone=False) is Kind.LOG
+
+
+WRITTEN = sorted({*(ROOT.parents[1] / "docs").glob("*.md"), *ROOT.rglob("*.toml")})
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.name)
+def test_what_people_write_of_errors_is_no_log_beside_others(path: Path) -> None:
+    with pytest.raises(InputError):
+        kind_of(sample_of(path), is_alone=False)
 
 
 def test_a_program_that_speaks_of_errors_is_no_log() -> None:

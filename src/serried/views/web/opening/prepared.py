@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,4 +43,10 @@ def _places(
         return staged(place, found, folder)
     # A diagnosis takes whatever lies there, for one file tells what another means.
     is_evidence = found.kind in (Kind.DUMP, Kind.STACKS, Kind.LOG)
-    return [place] if is_evidence and len(files) > 1 else files[:1]
+    return [_folder_of(files, place, found)] if is_evidence and len(files) > 1 else files[:1]
+
+
+def _folder_of(files: Sequence[Path], place: Path, found: Recognised) -> Path:
+    """Returns the folder to diagnose: of a place that holds mostly else, the one of evidence."""
+    is_mostly_else = len(found.left) > len(files)
+    return Path(os.path.commonpath([path.parent for path in files])) if is_mostly_else else place

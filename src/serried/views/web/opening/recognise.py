@@ -15,10 +15,11 @@ from enum import Enum, auto
 from pathlib import PurePath
 
 from serried.errors import InputError
-from serried.finding import Sentence, said
 from serried.limits import LAUNCH_BYTES
+from serried.views.web.opening.authored import Authored, authored
 from serried.views.web.opening.json_head import outer_keys
 from serried.views.web.opening.kinds import Kind
+from serried.views.web.opening.refused import own_document, unknown
 from serried.views.web.opening.sample import Sample
 
 BINARY = (
@@ -40,49 +41,17 @@ SCHEMAS: Mapping[str, Kind] = {
 }
 """Documents of serried that can be opened, by the middle of ``serried.NAME/1``."""
 
-COMMANDS: Mapping[str, str] = {
-    "trace-stats": "serried serve RUN",
-    "recorded-step": "serried serve RUN",
-    "trace-compare": "serried serve RUN RUN",
-    "gpu-stats": "serried serve PROFILE",
-    "search": "serried search",
-    "tuning": "serried tune",
-    "busbw": "serried collective all-reduce --busbw FILE",
-    "efficiency": "serried plan --calibration FILE",
-    "schedule": "serried schedule",
-    "collective": "serried collective",
-    "watch": "serried diagnose --watch LOGS",
-}
-"""What shows other documents of serried, by the middle of their schema; of the rest the schema says
-what prints them."""
-
 LOG_SUFFIXES = (".log", ".out", ".err")
 """How texts are called that are logs where nothing in them tells."""
 
 SUFFIXES = (".names", ".traffic", ".guard", ".failed", ".neighbours", ".pings")
 """How files end that lie beside the recording of a rank."""
 
-FOREIGN: tuple[tuple[bytes, Sentence, str], ...] = (
-    (b"PK\x03\x04", said("a zip archive"), "unzip {name}"),
-    (b"\x28\xb5\x2f\xfd", said("packed by zstd"), "zstd -d {name}"),
-    (b"BZh", said("packed by bzip2"), "bunzip2 {name}"),
-    (b"\xfd7zXZ\x00", said("packed by xz"), "unxz {name}"),
-    (b"\x89PNG", said("a picture"), ""),
-    (b"%PDF", said("a PDF"), ""),
-    (b"\x7fELF", said("a program"), ""),
-    (b"\x89HDF", said("an HDF5 file"), ""),
-    (b"\x93NUMPY", said("an array of NumPy"), ""),
-)
-"""What others' files begin with, what they are, and what would help."""
-
 _SCHEMA = re.compile(r"serried\.([a-z-]+)/\d+")
-_PRINTED_BY = re.compile(r"`(serried [^`]+)`")
-_CHECKPOINT = re.compile(rb"PK\x03\x04.{26}[^\0]{1,99}/(?:data\.pkl|\.format_version)", re.S)
-_SOURCE = re.compile(r"^(?:import \w|from [\w.]+ import |(?:async )?def \w|class \w|```)", re.M)
-_SOURCE_LINES = 2
-"""So many lines of Python, or of code in a text, make it none that a job logged."""
-_TAR = 257, b"ustar"
 _MODEL = {"model_type", "architectures", "num_hidden_layers", "n_layer", "n_layers"}
+_LOGGED = {"loss", "step", "level", "levelname", "severity", "message", "msg", "event"}
+_LINES = re.compile(r"\{[^\n]*\}[ \t]*\r?\n[ \t]*(?:\{|\Z)")
+"""How a log of JSON begins: an object a line, with a key of ``_LOGGED``."""
 _PADDLE_LOG = re.compile(r"Profiler Info: Job \(\d|Schedule Profiler start at step \d")
 _PADDLE_RECORD = re.compile(r'^\{[^\n]*"cat": ?"(?:virtual )?pipeline timeline"')
 _LOG_LINE = re.compile(
@@ -121,80 +90,6 @@ def kind_of(sample: Sample, *, is_alone: bool = True) -> Kind:
     return kind
 
 
-def unknown(sample: Sample) -> InputError:
-    """Returns what is said of a file that serried opens nowhere."""
-    start = sample.start
-    if start[:1] == b"\x80" and b"device_traces" in start and b"segments" in start:
-        return _foreign(sample, said("a memory snapshot of PyTorch"), "")
-    if _CHECKPOINT.match(start):
-        return _foreign(sample, said("a checkpoint of PyTorch"), "")
-    for mark, what, command in FOREIGN:
-        if start.startswith(mark):
-            return _foreign(sample, what, command)
-    if start[_TAR[0] :].startswith(_TAR[1]):
-        return _foreign(sample, said("a tar archive"), "tar -xf {name}")
-    if _is_safetensors(start):
-        return InputError(
-            "{file} holds weights, which no tab shows; serried plan --model {file} plans a model "
-            "by its config.json",
-            file=sample.name,
-        )
-    if sample.name.endswith(".nsys-rep"):
-        return InputError(
-            "{file} is Nsight Systems' own report; nsys export --type sqlite {file} makes a file "
-            "that serried opens",
-            file=sample.name,
-        )
-    if sample.text is None:
-        return InputError(
-            "{file} is binary and nothing that serried reads; serried opens {kinds}",
-            file=sample.name,
-            kinds=OPENS,
-        )
-    if sample.text.lstrip()[:15].lower().startswith(("<!doctype html", "<html")):
-        return InputError(
-            "{file} is a page of HTML, as serried report writes one; open it in your browser",
-            file=sample.name,
-        )
-    if sample.size_bytes > LAUNCH_BYTES.most:
-        return InputError(
-            "{file} is text, but no log, and a launch file holds at most {limit} MB; serried opens "
-            "{kinds}",
-            file=sample.name,
-            limit=LAUNCH_BYTES.most >> 20,
-            kinds=OPENS,
-        )
-    return InputError(
-        "{file} is text, but nothing that serried reads; serried opens {kinds}",
-        file=sample.name,
-        kinds=OPENS,
-    )
-
-
-OPENS = said(
-    "launch files, hostfiles, a model's config.json, recordings and stores, traces of "
-    "torch.profiler, Chrome, Perfetto, Nsight Systems and Paddle, logs, flight-recorder dumps, and "
-    "JSON of serried check, plan, diagnose and groups"
-)
-"""What can be opened, as a sentence lists it."""
-
-
-def _foreign(sample: Sample, what: Sentence, command: str) -> InputError:
-    if not command:
-        return InputError(
-            "{file} is {what}, which serried does not read; serried opens {kinds}",
-            file=sample.name,
-            what=what,
-            kinds=OPENS,
-        )
-    return InputError(
-        "{file} is {what}; unpack it first ({command}) and open what comes out",
-        file=sample.name,
-        what=what,
-        command=command.format(name=sample.name),
-    )
-
-
 # ----------------------------------------------------------------------- bytes
 
 
@@ -226,12 +121,6 @@ def _is_perfetto(start: bytes) -> bool:
     return count > 1 or (count == 1 and len(start) > 8)
 
 
-def _is_safetensors(start: bytes) -> bool:
-    return (
-        len(start) > 9 and 1 < int.from_bytes(start[:8], "little") < 1 << 27 and start[8:9] == b"{"
-    )
-
-
 # ----------------------------------------------------------------------- text
 
 
@@ -242,23 +131,34 @@ def _text(sample: Sample, text: str, *, is_alone: bool) -> Kind | None:
     keys = outer_keys(begin[:_KEY_LETTERS]) if begin[:1] in ("{", "[") else {}
     if keys:
         return _json(sample, begin, keys)
+    written = authored(text)
+    if written in (Authored.HTML, Authored.PAGE):
+        return None
+    if written is None and (kind := _logged(text)):
+        return kind
+    launch = _launch(sample, text)
+    if written is None and launch is not LaunchText.READ and _tells_of_trouble(text):
+        return Kind.LOG
+    if launch in (LaunchText.READ, LaunchText.BARE) or (launch is LaunchText.REFUSED and is_alone):
+        return Kind.LAUNCH
+    is_called_log = PurePath(sample.name).suffix in LOG_SUFFIXES
+    return Kind.LOG if written is None and is_called_log else None
+
+
+def _logged(text: str) -> Kind | None:
+    """Returns what a text is that a tool or a job wrote; None where its lines do not tell."""
     for kind, is_one in _TEXTS:
         if is_one(text):
             return kind
-    if not begin.startswith("#!") and _log_share(text) > _MOSTLY:
-        return Kind.LOG
-    launch = _launch(sample, text)
-    is_source = len(_SOURCE.findall(text[:_SIGN_LETTERS])) >= _SOURCE_LINES
-    if launch is not LaunchText.READ and not is_source and _tells_of_trouble(text):
-        return Kind.LOG
-    if launch is LaunchText.READ or (launch is LaunchText.REFUSED and is_alone):
-        return Kind.LAUNCH
-    return Kind.LOG if PurePath(sample.name).suffix in LOG_SUFFIXES else None
+    is_script = text.lstrip().startswith("#!")
+    return Kind.LOG if not is_script and _log_share(text) > _MOSTLY else None
 
 
 def _json(sample: Sample, text: str, keys: Mapping[str, str | None]) -> Kind | None:
     if schema := _SCHEMA.fullmatch(keys.get("schema") or ""):
-        return _own(sample, schema[1])
+        if schema[1] not in SCHEMAS:
+            raise own_document(sample, schema[1])
+        return SCHEMAS[schema[1]]
     if "traceEvents" in keys or {"schemaVersion", "deviceProperties"} <= keys.keys():
         return Kind.EVENTS
     if {"ph", "ts"} <= keys.keys() or {"ph", "name"} <= keys.keys():
@@ -267,41 +167,13 @@ def _json(sample: Sample, text: str, keys: Mapping[str, str | None]) -> Kind | N
         return Kind.DUMP
     if "groups" in keys:
         return Kind.GROUPS
-    if text[0] == "{" and _launch(sample, text) is LaunchText.READ:
+    if text[0] == "{" and _launch(sample, text) in (LaunchText.READ, LaunchText.BARE):
         return Kind.LAUNCH
     if keys.keys() & _MODEL:
         return Kind.MODEL
+    if keys.keys() & _LOGGED and _LINES.match(text):
+        return Kind.LOG
     return Kind.BESIDE if keys and all(key.isdecimal() for key in keys) else None
-
-
-def _own(sample: Sample, name: str) -> Kind:
-    """Returns what a document of serried's own is; raises InputError for one that no tab shows."""
-    if name in SCHEMAS:
-        return SCHEMAS[name]
-    if command := COMMANDS.get(name) or _printed_by(name):
-        raise InputError(
-            "{file} is a document of serried ({schema}) that no tab shows; {command} shows it",
-            file=sample.name,
-            schema=f"serried.{name}",
-            command=command,
-        )
-    raise InputError(
-        "{file} is a document of serried ({schema}) that no tab shows; serried opens {kinds}",
-        file=sample.name,
-        schema=f"serried.{name}",
-        kinds=OPENS,
-    )
-
-
-def _printed_by(name: str) -> str:
-    """Returns the command that prints a document, as its schema says; "" where there is none."""
-    from serried.schemas import json_schema
-
-    try:
-        told = _PRINTED_BY.search(json_schema(f"serried.{name}/1").get("description", ""))
-    except InputError:
-        return ""
-    return told[1] if told else ""
 
 
 def _is_stacks(text: str) -> bool:
@@ -333,6 +205,8 @@ class LaunchText(Enum):
     """Says whether a text is a launch file."""
 
     READ = auto()
+    BARE = auto()
+    """It starts something, and says no size of it."""
     REFUSED = auto()
     """It is one in part, or beside one, and its reader says what is wrong with it."""
     NONE = auto()
@@ -356,7 +230,7 @@ def _launch(sample: Sample, text: str) -> LaunchText:
     from serried.launch import recognise
 
     try:
-        recognise.reading_of(text, sample.name, {})
+        reading = recognise.reading_of(text, sample.name, {})
     except InputError as error:
         return LaunchText.NONE if recognise.UNKNOWN in error.values else LaunchText.REFUSED
-    return LaunchText.READ
+    return LaunchText.READ if reading.facts.claims else LaunchText.BARE

@@ -52,11 +52,13 @@ def staged(place: Path, found: Recognised, folder: Callable[[], Path]) -> list[P
         if runs is not None:
             return [place / each for each in runs]
     names = known_names(place, found)
-    if all(PurePosixPath(old).name == PurePosixPath(new).name for old, new in names.items()):
+    is_known = all(PurePosixPath(old).name == PurePosixPath(new).name for old, new in names.items())
+    # A recording is read by its folder, where one file of a run may be wanted alone.
+    if is_known and not (place.is_file() and found.kind is Kind.RECORDING):
         return [place]
     made = folder()
     for old, new in names.items():
-        source = place / old if place.is_dir() else place
+        source = place / old if place.is_dir() else place.with_name(old)
         target = made / new
         target.parent.mkdir(parents=True, exist_ok=True)
         target.symlink_to(source.resolve())
@@ -95,7 +97,8 @@ def _rank_names(place: Path, names: Sequence[str]) -> Named:
         stem = PurePosixPath(name).with_suffix("")
         found[name] = f"rank-{rank:05d}.spans"
         for beside in (".names", ".traffic"):
-            if f"{stem}{beside}" in names:
+            is_there = place.is_file() and place.with_suffix(beside).is_file()
+            if is_there or f"{stem}{beside}" in names:
                 found[f"{stem}{beside}"] = f"rank-{rank:05d}{beside}"
     return found | {name: name for name in names if name.endswith("plan.json")}
 
