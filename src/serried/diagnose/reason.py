@@ -29,7 +29,7 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     going_on = evidence.going_on or GoingOn()
     found = standing_causes(evidence.signs)
     told = list(still_standing(found, evidence.signs, going_on.has_passed))
-    stopped = tuple(_combined(*settled(list(hang.causes(evidence)), told)))
+    stopped = tuple(_without_victims(_combined(*settled(list(hang.causes(evidence)), told))))
     # What stopped the job comes before what made it slow.
     causes = (*stopped, *stragglers.causes(evidence, stopped=bool(stopped)))
     return Diagnosis(
@@ -80,6 +80,15 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
     yield from stops
     yield from later
     yield from (cause for cause in hangs if cause.ranks is None)
+
+
+def _without_victims(causes: Iterable[Cause]) -> Iterable[Cause]:
+    """Yields causes; beside a hang, who ended by itself first only gave up waiting first."""
+    is_hang = False
+    for cause in causes:
+        is_victim = is_hang and cause.kind == "exit_code"
+        yield replace(cause, ranks=None) if is_victim else cause
+        is_hang = is_hang or cause.cause_class is CauseClass.HANG
 
 
 def _tells_of(told: Cause, end: Cause) -> bool:

@@ -15,6 +15,7 @@ from serried.diagnose.evidence.log_line import log_line
 from serried.diagnose.evidence.quote import Numbering
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
 from serried.views.sentences import say
 
 TIMEOUT = (
@@ -155,6 +156,21 @@ def test_of_several_ranks_that_exited_none_is_named() -> None:
     root = ["Root Cause (first observed failure):", "  rank : 0 (local_rank: 0)"]
     assert first_cause(*rows, *root, "  exitcode : 1 (pid: 6)").ranks is None
     assert first_cause(*root, "  exitcode : 1 (pid: 6)").ranks == (0,)
+
+
+def test_who_ended_first_beside_a_hang_of_nobody_is_no_culprit(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(
+        "[rank1]:[E1 ProcessGroupNCCL.cpp:6] [Rank 1] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, Timeout(ms)=6000) "
+        "ran for 6100 milliseconds before timing out.\n"
+        "E1002 api.py:869] failed (exitcode: 1) local_rank: 3 (pid: 77) of binary: python\n",
+        encoding="utf-8",
+    )
+    causes = diagnosed(gather([tmp_path])).causes
+    assert [(cause.kind, cause.ranks) for cause in causes] == [
+        ("timeout_unknown", None),
+        ("exit_code", None),
+    ]
 
 
 def test_a_stalled_rank_of_horovods_is_named_and_two_in_other_calls_are_not() -> None:

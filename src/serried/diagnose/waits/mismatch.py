@@ -164,7 +164,9 @@ def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mi
         return
     guilty = tuple(r for r, op in spoke.items() if is_unusual_there(state.ranks[r], op))
     if not guilty and all(_expected_usual(state.ranks[r], meeting, spoke) for r in refused):
-        guilty = meeting.unheard
+        guilty = _senders(meeting, refused, spoke)
+        if not guilty:
+            return
     difference = Difference.BYTES
     if guilty and guilty[0] in meeting.operations:
         previous = _previous(state.ranks[guilty[0]], meeting.operations[guilty[0]])
@@ -177,6 +179,23 @@ def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mi
         spoke,
         tuple(sorted(guilty or refused)),
         by_peers=False,
+    )
+
+
+def _senders(
+    meeting: StalledCollective, refused: list[int], spoke: Mapping[int, RankOperation]
+) -> tuple[int, ...]:
+    """Returns who sent what some ranks refused, as far as they left nothing that says otherwise.
+
+    In gloo's ring each member receives from the next one (gloo/allreduce.cc, main of April 2026).
+    """
+    if next(iter(spoke.values())).op not in ("all_reduce", "allreduce"):
+        return meeting.unheard if len(meeting.unheard) == 1 else ()
+    ranks = list(meeting.group.ranks)
+    return tuple(
+        sender
+        for rank in refused
+        if (sender := ranks[(ranks.index(rank) + 1) % len(ranks)]) not in spoke
     )
 
 

@@ -72,11 +72,14 @@ _ECHO_WORDS = (
     "EngineCore",
     "Caught collective",
     "monitoredBarrier",
+    "Monitored Barrier",
     "Hccl",
     "Detected mism",
     "HCCL",
     "ACL stream",
 )
+_SPAWN = "multiprocessing/spawn.py"
+"""Where torch's parent process raises, without words of its own, what ended a child."""
 _BLAMES = re.compile(r"\b(?:an)?other (?:ranks?|workers?)\b", re.IGNORECASE)
 """Who raises such an exception says that the trouble is elsewhere."""
 _READ = said("read the traceback of that rank from its last line up")
@@ -106,6 +109,10 @@ _SILENT = PROGRESS_KINDS | {"exception", "marked"}
 
 def _is_echo(sign: Sign) -> bool:
     name = str(sign.facts.get("name"))
+    frames = sign.facts.get("frames")
+    innermost = frames[-1] if isinstance(frames, tuple) and frames else ("", 0, "")
+    if innermost[2] == "join" and str(innermost[0]).endswith(_SPAWN):
+        return True
     return name in ECHOES or any(word in sign.text for word in _ECHO_WORDS)
 
 

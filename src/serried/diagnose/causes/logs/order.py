@@ -72,9 +72,11 @@ def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
         waits.setdefault(_source(each), each.place)
     standings = {id(each): _standing(told, each, waits) for each in found}
     ranked = sorted(found, key=lambda each: (standings[id(each)], each.place))
-    shown = [each for each in ranked if not _is_echo(each, ranked[0])]
-    for each in shown[:MOST_CAUSES]:
-        yield standings[id(each)], answered(told, _with_rank_of_exit(told, each.cause))
+    shown = [each for each in ranked if not _is_echo(each, ranked[0])][:MOST_CAUSES]
+    is_told = any(each.cause.collective for each in shown)
+    for number, each in enumerate(shown):
+        cause = _with_broken_call(told, each.cause, is_first=number == 0 and not is_told)
+        yield standings[id(each)], answered(told, _with_rank_of_exit(told, cause))
 
 
 def _is_echo(each: RankedCause, first: RankedCause) -> bool:
@@ -97,6 +99,20 @@ def _is_follow_up(each: RankedCause, first: RankedCause) -> bool:
     is_memory = first.cause.cause_class is each.cause.cause_class is CauseClass.HOST_OOM
     is_untold = each.cause.ranks in (None, first.cause.ranks)
     return is_memory and is_untold and each.standing is Standing.ENDED
+
+
+def _with_broken_call(told: LoggedSigns, cause: Cause, *, is_first: bool) -> Cause:
+    """Returns a cause with the figures of the collective that an error of NCCL ended.
+
+    They are those of a cause that tells the same number, or of the first where none tells any.
+    """
+    calls = [sign.collective for sign in told.of("broken_call") if sign.collective]
+    if not calls:
+        return cause
+    own = cause.collective
+    if own is None:
+        return replace(cause, collective=calls[0].filled(calls[1:])) if is_first else cause
+    return replace(cause, collective=own.filled(call for call in calls if call.seq == own.seq))
 
 
 def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:

@@ -62,15 +62,26 @@ _READERS = (
     call_signs,
 )
 _OPENS = re.compile(
-    r"ProcessGroupNCCL|Watchdog caught|WorkNCCL\(|CollectiveFingerPrint|is running collective:\s*$|"
+    r"ProcessGroup|[Ww]atchdog (?:caught|thread)|Work[A-Z]+\(|CollectiveFingerPrint|"
+    r"is running collective:\s*$|Detected mismatch between|gloo/|\bgloo |onitoredBarrier|\[PG |"
+    r"Error: *$|DDP expects same model|"
     r"Received a dump signal due to a\s*$|"
     r"NVRM: The NVIDIA GPU"
 )
 _STARTS = re.compile(
-    r"\s*(?:\[|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate|File \"|frame #|\d+%|#\d|[A-Z]\w+:)"
+    r"\s*(?:\[|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate called|File \"|frame #|\d+%|#\d|"
+    r"[A-Z]\w+:)"
 )
-MOST_PARTS = 8
-"""Lines that are joined to one."""
+_HALF_SAID = re.compile(r"(?:exception|failure was|timeout|Error): *$")
+_REST = re.compile(r"\s*(?:\[(?:PG \w|Rank \d|[\w./\-]+\.cc:\d)|Work)")
+"""A message of torch's within another: what was caught, after the words that announce it."""
+_BARE_ERROR = re.compile(r"Error: *$")
+_OPEN = re.compile(r"Work[A-Z]\w*\([^()]*(?:\(ms\)[^()]*)?$|\[PG [^\]]*$")
+"""A collective or a group whose bracket is not closed yet."""
+_OUTCOME = re.compile(r"\s*(?:ran for|timed out in|raised the following)\b")
+_WORD = re.compile(r"\s*\S+")
+MOST_PARTS = 20
+"""Lines that are joined to one: a mismatch of two calls has some 900 letters."""
 _DIGITS = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 MOST_SHAPES = 20_000
 """Shapes of lines, numbers left out, that are remembered to say nothing."""
@@ -157,24 +168,37 @@ def _joined(lines: Iterable[LogLine]) -> Iterator[LogLine]:
         for _ in range(MOST_PARTS if _OPENS.search(line.text) else 0):
             if not ahead and (following := next(coming, None)):
                 ahead.append(following)
-            if not ahead or not _continues(line, ahead[0]):
+            if not ahead or not _continues(line, parts, ahead[0]):
                 break
             parts.append(ahead.popleft())
             line = _together(line, parts[-1])
         yield _by_words(parts) if _are_of_words(parts) else line
 
 
-def _continues(line: LogLine, following: LogLine) -> bool:
+def _continues(line: LogLine, parts: list[LogLine], following: LogLine) -> bool:
+    """Tells whether a line goes on in the next one; ``parts`` are those that it consists of."""
     if _is_kernel(line):
         return "NVRM:" in following.text and not following.text.startswith("[")
     whole = line.text.rstrip()
-    is_whole = whole.endswith((".", ")"))
-    if "Watchdog caught" in whole:
-        is_whole = "before timing out" in whole
-    if is_whole or not following.text:
-        return False
     is_carried_alike = following.carriers == line.carriers and not following.is_named
-    return is_carried_alike and not _STARTS.match(following.text)
+    if not following.text or not is_carried_alike:
+        return False
+    if _HALF_SAID.search(whole) and _REST.match(following.text):
+        return True
+    if _BARE_ERROR.search(whole) or _STARTS.match(following.text):
+        return False
+    if "Watchdog caught" in whole:
+        return "before timing out" not in whole
+    if _OPEN.search(whole) or _OUTCOME.match(following.text):
+        return True
+    return not whole.endswith((".", ")")) and not _would_fit(parts, following)
+
+
+def _would_fit(parts: list[LogLine], following: LogLine) -> bool:
+    """Tells whether the next word had room in the line before it, so that no width broke it off."""
+    widths = [len(part.quote.text.rstrip()) for part in parts]
+    word = _WORD.match(following.text)
+    return widths[-1] + 1 + len(word[0].strip() if word else "") <= max(widths)
 
 
 def _together(line: LogLine, following: LogLine) -> LogLine:
@@ -182,7 +206,8 @@ def _together(line: LogLine, following: LogLine) -> LogLine:
     if _is_kernel(line):
         text = text.replace("NVRM:", "")
     is_cut = len(line.text) > 60 and not text[:1].isspace()
-    return replace(line, text=f"{line.text}{'' if is_cut else ' '}{text.rstrip()}")
+    whole = f"{line.text}{text.rstrip()}" if is_cut else f"{line.text.rstrip()} {text.strip()}"
+    return replace(line, text=whole)
 
 
 def _are_of_words(parts: list[LogLine]) -> bool:

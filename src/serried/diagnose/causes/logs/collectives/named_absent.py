@@ -85,13 +85,17 @@ def barrier_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 
 
 def _barrier(told: LoggedSigns, sign: Sign) -> CollectiveFacts | None:
-    """Returns the barrier with its limit, which gloo's own line may be the one to tell."""
+    """Returns the barrier with its limit, which gloo's own line may be the one to tell.
+
+    Of a barrier that stands before a call, that call is what the ranks were to meet in.
+    """
     facts = sign.collective
     limits = [late.facts.get("ms") for late in told.of("gloo_timeout")]
     limit = next((ms for ms in limits if isinstance(ms, int)), None)
-    if facts is None or facts.timeout_ms is not None:
-        return facts
-    return replace(facts, timeout_ms=limit)
+    if facts is not None and facts.timeout_ms is None:
+        facts = replace(facts, timeout_ms=limit)
+    calls = [each.collective for each in told.of("barrier_of_call") if each.collective]
+    return replace(calls[0], timeout_ms=facts.timeout_ms) if calls and facts else facts
 
 
 def analysed_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
@@ -156,12 +160,18 @@ def _counts(told: LoggedSigns, sign: Sign, signs: list[Sign]) -> RankedCause:
     counts, entries = sign.facts["counts"], sign.facts["listed"]
     assert isinstance(counts, tuple) and isinstance(entries, tuple)
     many = max(counts)
-    few = min(counts)
+    few = [each for each in counts if each != many] or [min(counts)]
+    number = sum(ranks for ranks, _ in few)
     facts = sign.collective or CollectiveFacts()
-    ranks = tuple(sorted(rank for rank, *_ in entries))
-    is_behind = len(counts) == 2 and few[1] < many[1] and few[0] * 2 < many[0]
-    who = named(ranks) if ranks else said("{number} ranks", number=few[0])
-    values = {"op": facts.op, "count": few[1], "many": many[0], "most": many[1]}
+    ranks = tuple(sorted(entries))
+    is_behind = number * 2 < many[0] and all(count < many[1] for _, count in few)
+    who = named(ranks) if ranks else said("{number} ranks", number=number)
+    values = {
+        "op": facts.op or said("collectives"),
+        "count": max(count for _, count in few),
+        "many": many[0],
+        "most": many[1],
+    }
     verdict = said(
         "{who} launched {op} up to {count} only, where the other {many} ranks are at {most}: "
         "behind them"

@@ -3,6 +3,7 @@
 Signs: ``fingerprints`` (fact ``sides``: tuples of a rank inside the group and its collective),
 ``fingerprints_cut`` (the line breaks off), ``not_joined`` (fact ``ranks``: who did not join, by
 torch's desync report), ``absent`` (fact ``ranks``: who did not pass a monitored barrier),
+``barrier_of_call`` (a collective before which torch's debugging mode put such a barrier),
 ``unused`` (parameters without a gradient), ``said_absent`` (fact ``ranks``: who did not come, in
 a program's own words), ``waited_for`` (fact ``peer``: for whom a process waited until its limit),
 ``analysed_culprit`` and ``analysed_missing`` (fact ``ranks``: whom torchfrtrace names).
@@ -28,10 +29,14 @@ from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 from serried.diagnose.evidence.text.collectives.watchdog import numel
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
 
+_FINGERPRINT = (
+    r"CollectiveFingerPrint\((?:SequenceNumber= ?(?P<seq>\d+),? *)?"
+    r"OpType=(?P<op>[A-Z_a-z]+?)(?=[,)]|Tensor)"
+    r"(?:, *TensorShape=\[(?P<shape>[\d, ]*)\])?(?:.{0,40}?TensorDtypes=(?P<dtype>\w+))?"
+)
+_CALL = re.compile(_FINGERPRINT)
 _SIDE = re.compile(
-    r"[Rr]ank (\d+) is running(?: inconsistent)? collective:\s?CollectiveFingerPrint\("
-    r"(?:SequenceNumber=(\d+),? ?)?OpType=([A-Z_a-z]+?)(?=[,)]|Tensor)"
-    r"(?:, TensorShape=\[([\d, ]*)\])?(?:.{0,40}?TensorDtypes=(\w+))?"
+    rf"[Rr]ank +(?P<rank>\d+) +is +running(?: +inconsistent)? +collective: *{_FINGERPRINT}"
 )
 _PADDED = re.compile(r"Detected mismatch between collectives\b.* {5}")
 _PADDING = re.compile(r" {5}")
@@ -40,6 +45,10 @@ _ABSENT = re.compile(
     r"[Rr]anks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitoredBarrier(?: in (?P<ms>\d+) ?ms)?"
 )
 _BARRIER = "monitoredBarrier"
+_BARRIER_LATE = re.compile(r"timed out in monitoredBarrier after (?P<ms>\d+) ?ms")
+"""The first rank's own limit, after which it cannot tell who did not come."""
+_BEFORE_CALL = re.compile(r"Monitored Barrier encountered error running collective: ")
+"""A barrier that torch's debugging mode puts before each call, whose fingerprint follows."""
 _BROKEN = re.compile(
     r"reached monitoredBarrier, but received errors while waiting for send/recv from rank "
     r"(?P<first>\d+)"
@@ -92,10 +101,10 @@ _MISMATCHED = Pattern(
     r"Mismatched collective detected|MPI_ERR_TRUNCATE|collective mismatch error",
 )
 _CULPRIT = re.compile(r"Culprit rank (\d+); Error type: (\w+)")
-_NOT_JOINED = re.compile(r"^\s*missing ranks: \{(?P<ranks>[\d, ]+)\}")
+_NOT_JOINED = re.compile(r"(?<!\w)missing ranks: \{(?P<ranks>[\d, ]+)\}")
 _ANALYSED = (
-    Pattern("analysed", r"^\s*collective: \w+:(?P<op>\w+)"),
-    Pattern("analysed", r"^\s*group info: \w+:(?P<group>\S+)"),
+    Pattern("analysed", r"(?<![\w.] )\bcollective: [a-z]\w*:(?P<op>[a-z]\w*)"),
+    Pattern("analysed", r"\bgroup info: \w+:(?P<group>[\w.\-]+)"),
     Pattern("analysed", r"sequence number: (?P<seq>\d+)"),
 )
 _PATTERNS = (
@@ -109,6 +118,8 @@ _ALL = (*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, *_MODELS, _MISMATCHED, _WAITE
 def check_signs(line: LogLine) -> Iterator[Sign]:
     """Yields what a check of torch's says in a line."""
     text = _PADDING.sub("", line.text) if _PADDED.search(line.text) else line.text
+    if (wrapped := _BEFORE_CALL.search(text)) and (call := _CALL.match(text, wrapped.end())):
+        yield Sign("barrier_of_call", line.quote, line.speaker, line.time, _fingerprint(call))
     if sides := tuple(_side(found) for found in _SIDE.finditer(text)):
         yield Sign(
             "fingerprints",
@@ -124,11 +135,14 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
         facts: dict[str, object] = {"ranks": _ranks(absent["ranks"])}
         limit = CollectiveFacts(_BARRIER, timeout_ms=whole_number(absent["ms"]))
         yield Sign("absent", line.quote, line.speaker, line.time, limit, facts=facts)
+    if late := _BARRIER_LATE.search(text):
+        limit = CollectiveFacts(_BARRIER, timeout_ms=whole_number(late["ms"]))
+        yield Sign("timeout", line.quote, line.speaker, line.time, limit)
     if broken := _BROKEN.search(text):
         facts = {"ranks": _ranks(broken["first"])}
         limit = CollectiveFacts(_BARRIER)
         yield Sign("barrier_broken", line.quote, line.speaker, line.time, limit, facts=facts)
-    if _LAG_BEGINS in text or "didn't join collective" in text:
+    if _LAG_BEGINS in text or "didn't join collective" in text or "didn't finish coll" in text:
         yield from _desync(line)
     if at := _DESYNC_AT.search(text):
         awaited = CollectiveFacts(at["op"], seq=whole_number(at["seq"]))
@@ -164,9 +178,13 @@ def _desync(line: LogLine) -> Iterator[Sign]:
 
 
 def _side(found: re.Match[str]) -> tuple[int, CollectiveFacts]:
-    size = numel(found[4] or "")
-    return int(found[1]), CollectiveFacts(
-        found[3], seq=whole_number(found[2]), numel_in=size, dtype=found[5]
+    return int(found["rank"]), _fingerprint(found)
+
+
+def _fingerprint(found: re.Match[str]) -> CollectiveFacts:
+    size = numel(found["shape"] or "")
+    return CollectiveFacts(
+        found["op"], seq=whole_number(found["seq"]), numel_in=size, dtype=found["dtype"]
     )
 
 

@@ -20,7 +20,7 @@ from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs
 
 _PATTERNS = (
-    Pattern("gloo_timeout", r"Timed out waiting (?P<ms>\d+) ?ms for (?P<way>recv|send)"),
+    Pattern("gloo_timeout", r"Timed out ?waiting ?(?P<ms>\d+) ?ms ?for ?(?P<way>recv|send)"),
     Pattern("gloo_timeout", r"Application timeout caused pair closure"),
     Pattern(
         "gloo_size",

@@ -6,8 +6,10 @@
       2 ranks have launched up to operation 641
       Rank 12 -- GPU 4 managed by process 323032 on node 10.0.0.124
 
+      Rank 7 has launched up to operation 639 -- GPU 7 managed by ...     alone in its minority
+
 Signs: ``ras_counts`` (facts ``counts``: tuples of a number of ranks and their counter; ``listed``:
-tuples of rank, GPU, process and node, the minority), ``ras_missing`` (a process that does not
+the ranks of the minorities), ``ras_missing`` (a process that does not
 answer) and ``ras_absent`` (fact ``ranks``: the rank of the communicator that it holds).
 
 >>> from serried.diagnose.evidence.log_line import log_line
@@ -16,7 +18,7 @@ answer) and ``ras_absent`` (fact ``ranks``: the rank of the communicator that it
 ...         "  3 ranks have launched up to operation 6", "  1 rank has launched up to operation 5",
 ...         "  Rank 2 -- GPU 2 managed by process 77 on node 10.0.0.1"]
 >>> signs = [s for row in rows for s in report.read(log_line(row, "ras.txt", 1))]
->>> signs[-1].facts["counts"], signs[-1].facts["listed"][0][0]
+>>> signs[-1].facts["counts"], signs[-1].facts["listed"][0]
 (((3, 6), (1, 5)), 2)
 """
 
@@ -31,16 +33,25 @@ from serried.diagnose.evidence.text.pattern import Pattern
 
 _COMM = re.compile(r"#\d+-\d+ \(([0-9a-f]+)\) (\w+)")
 _OP = re.compile(r"Communicator ranks have different (\w+) operation counts")
-_COUNT = re.compile(r"(\d+) ranks? (?:have|has) (?:launched|enqueued) up to operation (\d+)")
-_LISTED = re.compile(
-    r"Rank (\d+) -- GPU (\d+) managed by process (\d+) on node ([\w.:\-]+)(?P<rest>.*)"
+_LAUNCHED = (
+    r"(?:have|has) (?:(?:launched|enqueued) up to operation (?P<count>\d+)|"
+    r"not (?:launched|enqueued) any operations?)"
 )
+_COUNT = re.compile(rf"(?P<ranks>\d+) ranks? {_LAUNCHED}")
+_LISTED = re.compile(
+    rf"Rank (?P<rank>\d+)(?: (?P<own>{_LAUNCHED}))? -- (?:\[process information not found\]|"
+    r"GPU (?P<gpu>\d+)(?: \(NVML \d+\))? managed by process (?P<pid>\d+) on node "
+    r"(?P<node>[\w.:\-]+))"
+)
+"""A rank of a minority, with its own counter where it is alone in it."""
 _INCOMPLETE = re.compile(r"Missing communicator data from \d+ ranks?\b")
 _MISSING = Pattern("ras_missing", r"Missing communicator data from (?P<number>\d+) job process")
 _GONE = Pattern(
     "ras_missing",
     r"Process (?P<pid>\d+) on node (?P<host>[\w.:\-]+) managing GPUs? (?P<gpu>\d+).*",
 )
+_ANY = "collective"
+"""What NCCL before 2.26 prints in place of the name of an operation."""
 _DEAD = Pattern("ras_missing", r"considered dead|(?:Dead|DEAD) (?:peer|process|job process)")
 
 
@@ -51,7 +62,7 @@ class RasReport:
         self._comm: str | None = None
         self._op: str | None = None
         self._counts: list[tuple[int, int]] = []
-        self._listed: list[tuple[int, int, int, str]] = []
+        self._listed: list[int] = []
         self._is_incomplete = False
 
     def read(self, line: LogLine) -> Iterator[Sign]:
@@ -62,11 +73,13 @@ class RasReport:
         elif found := _OP.search(line.text):
             self._op, self._counts, self._listed = found[1], [], []
         elif self._op and (found := _COUNT.search(line.text)):
-            self._counts.append((int(found[1]), int(found[2])))
+            self._counts.append((int(found["ranks"]), int(found["count"] or 0)))
         elif self._op and (found := _LISTED.search(line.text)):
-            self._listed.append((int(found[1]), int(found[2]), int(found[3]), found[4]))
+            self._listed.append(int(found["rank"]))
+            if found["own"]:
+                self._counts.append((1, int(found["count"] or 0)))
         elif self._is_incomplete and (found := _LISTED.search(line.text)):
-            yield self._absent(line, int(found[1]))
+            yield self._absent(line, int(found["rank"]))
             return
         elif _INCOMPLETE.search(line.text):
             self._is_incomplete = True
@@ -87,9 +100,8 @@ class RasReport:
 
     def _sign(self, line: LogLine) -> Sign:
         most = max(self._counts)
-        facts = CollectiveFacts(
-            self._op, seq=most[1], group=f"comm {self._comm}" if self._comm else None
-        )
+        op = None if self._op == _ANY else self._op
+        facts = CollectiveFacts(op, seq=most[1], group=f"comm {self._comm}" if self._comm else None)
         return Sign(
             "ras_counts",
             line.quote,

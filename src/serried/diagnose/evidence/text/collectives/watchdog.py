@@ -1,8 +1,9 @@
 """What torch's NCCL watchdog and monitor print: collectives that timed out, counters, dumps.
 
-Signs: ``timeout`` (a collective with its figures), ``status`` (the counters of a group on one
-rank), ``dump_signal`` (fact ``from_rank``: who saw a time-out first), ``heartbeat`` (fact
-``seconds``: the watchdog itself stood still), ``taken_down`` (it ends the process).
+Signs: ``timeout`` (a collective with its figures), ``broken_call`` (one that an error of NCCL
+ended), ``status`` (the counters of a group on one rank), ``dump_signal`` (fact ``from_rank``: who
+saw a time-out first), ``heartbeat`` (fact ``seconds``: the watchdog itself stood still),
+``taken_down`` (it ends the process).
 
 Sizes are printed from torch 2.1 on, the group beside the counters from 2.2 on, and the global rank
 in front from 2.3 on; ``[Rank 4]`` counts inside the group
@@ -34,34 +35,47 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_n
 _CAUGHT = "Watchdog caught collective operation timeout"
 _CUT = re.compile(r"\.cpp:\d+\] \[.*?Rank \d+\] Watchdog c[\w ]{0,40}:?\s*$")
 """A line that breaks off before it names the collective."""
-_WORK = re.compile(r"Work(?:NCCL|HCCL|XCCL|MCCL|Gloo)?\(")
+_WORK = re.compile(r"Work(?:[A-Z][A-Za-z]{1,15})?\(")
+"""A collective as a backend prints it: ``WorkNCCL(``, ``WorkHCCL(``, ``WorkXCCL(``."""
 _HEADLESS = re.compile(r"\W*(?:SeqNum=\d+, ?)?OpType=\w+,")
 """A collective whose line lost its beginning."""
-_RAN = re.compile(r"ran for (\d+) ?(?:milliseconds|ms)|timed out in blocking wait")
-_GROUP_RANK = re.compile(r"(?:PG (?:ID )?(\d{1,9})\b[^\]]*?)?[Rr]ank (\d+)\]")
+_ALONE = re.compile(r"\W*Work[A-Z][A-Za-z]{1,15}\( *(?:SeqNum=[\d ]+, ?)?OpType=\w+,")
+"""A collective that somebody wrote down without the words around it."""
+_RAN = re.compile(r"ran for (\d+) ?m(?:s\b|illi)|timed out in blocking wait")
+_GROUP_RANK = re.compile(r"(?:PG *(?:ID *)?(\d{1,9})\b[^\]]*?)?[Rr]ank *(\d+)\]")
 _GLOBAL_RANK = re.compile(r"\[rank(\d+)\]:")
 _OP = re.compile(r"OpType=(\w+)(?=[,)\s])")
-_NUMBERS = {
-    "seq": re.compile(r"SeqNum=(\d+)(?=[,)\s])"),
-    "numel_in": re.compile(r"NumelIn=(\d+)(?=[,)\s])"),
-    "numel_out": re.compile(r"NumelOut=(\d+)(?=[,)\s])"),
-    "timeout_ms": re.compile(r"Timeout\(ms\)=(\d+)(?=[,)\s])"),
+_NAMES = {
+    "seq": "SeqNum",
+    "numel_in": "NumelIn",
+    "numel_out": "NumelOut",
+    "timeout_ms": r"Timeout\(ms\)",
 }
+_NUMBERS = {
+    key: re.compile(rf"{name}= ?(?:(\d(?:[\d ]*\d)?)(?=[,)])|(\d+)(?=\s))")
+    for key, name in _NAMES.items()
+}
+"""Figures of a collective; a terminal may have broken a line within a number."""
 _SHAPE = re.compile(r"TensorShape=\[([\d, ]*)\]")
 _COUNTERS = re.compile(
-    r"(?:[Ww]ork(?: sequence id)?: ?(?P<seq>-?\d+)\b.{0,24}?)?"
-    r"[Ll]ast enqueued(?: NCCL)? work: ?(?P<enqueued>-?\d+)"
-    r"(?:, last started(?: NCCL)? work: ?-?\d+)?"
-    r"(?:, ?last completed(?: NCCL)?(?: work)?: ?(?P<completed>-?\d+))?"
+    r"(?:[Ww]ork(?: *sequence *id)?: *(?P<seq>-?\d+)\b.{0,24}?)?"
+    r"[Ll]ast *enqueued(?: *NCCL)? *work: *(?P<enqueued>-?\d+)"
+    r"(?:, *last *started(?: *NCCL)? *work: *-?\d+(?: *\([^)]*\))?)?"
+    r"(?:, *last *completed(?: *NCCL)?(?: *work)?: *(?P<completed>-?\d+))?"
 )
 _HIT = re.compile(
-    r"Exception hit in NCCL work: (?P<seq>\d+)(?P<enqueued>(?!))?(?P<completed>(?!))?"
+    r"(?:Exception hit in NCCL work|(?:detected by watchdog at|Timeout at NCCL) work"
+    r"(?: sequence id)?): *(?P<seq>\d+)(?P<enqueued>(?!))?(?P<completed>(?!))?"
 )
-"""What torch 2.4 prints in place of counters."""
+"""What torch 2.4 prints in place of counters, and what a line tells that lost its counters."""
+_RAISED = re.compile(r"\braised the following async exception\b")
 _PG = re.compile(
-    r"\[PG (?:ID )?(?P<id>\w+)(?: PG GUID (?P<guid>\d+))?\s?(?:\((?P<name>[^)]*)\))?"
-    r" Rank (?P<rank>\d+)\]"
+    r"\[PG *(?:ID *)?(?P<id>\w+?)(?: *PG *GUID *(?P<guid>[^\s()]+?))? *(?:\((?P<name>[^)]*)\))?"
+    r" *Rank *(?P<rank>\d+)\]"
 )
+"""A group: its number in the process, its identifier over all processes, its name if it has one."""
+_LOOSE_PG = re.compile(r"\bPG (?:ID )?(\d{1,9})\b")
+"""A group beside counters that somebody wrote down without its brackets."""
 _UNNAMED = "undefined"
 """What torch prints in place of a name that nobody gave."""
 _PATTERNS = (
@@ -92,8 +106,9 @@ _PATTERNS = (
 def timeouts(line: LogLine) -> Iterator[Sign]:
     """Yields the signs of a line of the watchdog; several where processes share the line."""
     text = line.text
+    is_alone = _ALONE.match(text) is not None
     if ("Work" in text or _HEADLESS.match(text)) and (
-        "ran for" in text or "timed out in" in text or _CAUGHT in text
+        is_alone or "ran for" in text or "timed out in" in text or _CAUGHT in text
     ):
         yield from _given_up(line)
     elif cut := _CUT.search(text):
@@ -105,9 +120,10 @@ def timeouts(line: LogLine) -> Iterator[Sign]:
             CollectiveFacts(group=group_name(text)),
         )
     if counters := _COUNTERS.search(text) or _HIT.search(text):
+        loose = _LOOSE_PG.search(text)
         facts = CollectiveFacts(
             seq=whole_number(counters["seq"]),
-            group=group_name(text),
+            group=group_name(text) or (f"PG {loose[1]}" if loose else None),
             last_enqueued=whole_number(counters["enqueued"]),
             last_completed=whole_number(counters["completed"]),
         )
@@ -123,6 +139,10 @@ def timeouts(line: LogLine) -> Iterator[Sign]:
                 "group_rank": int(group["rank"][:9]) if group else None,
             },
         )
+    if _RAISED.search(text) and (work := _WORK.search(text)):
+        before = text[: work.start()]
+        facts = _facts(text[work.start() :], before, ran_ms=None)
+        yield Sign("broken_call", line.quote, _speaker(line, before), line.time, facts)
     for sign in first_signs(_PATTERNS, line):
         if sign.kind == "heartbeat" and "ran for" in text:
             return
@@ -156,20 +176,24 @@ def _given_up(line: LogLine) -> Iterator[Sign]:
     for start, end in zip(begins, [*begins[1:], len(line.text)], strict=True):
         work, before = line.text[start:end], line.text[:start]
         ran = _RAN.search(work)
-        if not ran and _CAUGHT not in before:
+        if not ran and _CAUGHT not in before and not _ALONE.match(line.text):
             continue
-        op = _OP.search(work)
-        shape = _SHAPE.search(work)
-        facts = CollectiveFacts(
-            op[1] if op else None,
-            seq=_number("seq", work),
-            numel_in=numel(shape[1]) if shape else _number("numel_in", work),
-            numel_out=_number("numel_out", work),
-            timeout_ms=_number("timeout_ms", work),
-            ran_ms=whole_number(ran[1]) if ran else None,
-            group=group_name(before),
-        )
+        facts = _facts(work, before, ran_ms=whole_number(ran[1]) if ran else None)
         yield Sign("timeout", line.quote, _speaker(line, before), line.time, collective=facts)
+
+
+def _facts(work: str, before: str, *, ran_ms: int | None) -> CollectiveFacts:
+    op = _OP.search(work)
+    shape = _SHAPE.search(work)
+    return CollectiveFacts(
+        op[1] if op else None,
+        seq=_number("seq", work),
+        numel_in=numel(shape[1]) if shape else _number("numel_in", work),
+        numel_out=_number("numel_out", work),
+        timeout_ms=_number("timeout_ms", work),
+        ran_ms=ran_ms,
+        group=group_name(before),
+    )
 
 
 def numel(shape: str) -> int | None:
@@ -184,7 +208,7 @@ def numel(shape: str) -> int | None:
 
 def _number(name: str, text: str) -> int | None:
     found = _NUMBERS[name].search(text)
-    return whole_number(found[1]) if found else None
+    return whole_number((found[1] or found[2]).replace(" ", "")) if found else None
 
 
 def _speaker(line: LogLine, before: str) -> Speaker:
