@@ -50,6 +50,8 @@ class SimulatedStep:
     after_s: float
     """What replicas, the optimizer, stragglers and the rest add."""
 
+    replicas_s: float
+    """What of it replicas exchange, where nothing hides it."""
     stage_layers: tuple[int, ...]
     """Layers of each stage, in their order through the model."""
 
@@ -57,6 +59,11 @@ class SimulatedStep:
     def step_s(self) -> float:
         """The whole step, in seconds."""
         return self.pipeline_s + self.after_s
+
+    @property
+    def own_after_s(self) -> float:
+        """What follows the pipeline but the exchange of replicas: optimizer, stragglers, rest."""
+        return self.after_s - self.replicas_s
 
     @cached_property
     def fullest(self) -> int:
@@ -112,7 +119,9 @@ def simulated_step(request: PlanRequest, constants: Constants | None = None) -> 
         times.step[0] - times.parts["straggling"][0]
     )
     layers = tuple(stage.num_layers + stage.mtp_layers for stage in _stages(request))
-    return SimulatedStep(schedule, passes, pipeline, after + (pipeline + after) * slower, layers)
+    whole = after + (pipeline + after) * slower
+    replicas = float(times.parts["dp"][0])
+    return SimulatedStep(schedule, passes, pipeline, whole, replicas, layers)
 
 
 def stage_passes(request: PlanRequest, times: StepTimes) -> StagePasses:

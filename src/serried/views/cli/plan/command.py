@@ -21,6 +21,7 @@ from serried.views.cli.plan.goodput import goodput_options, job_goodput, require
 from serried.views.cli.plan.options import plan_constants, plan_options, plan_words
 
 ENDINGS = ("table", "json", "svg", "png")
+CHAKRA = ".et"
 
 
 @click.command()
@@ -52,7 +53,7 @@ ENDINGS = ("table", "json", "svg", "png")
     type=PATH,
     metavar="FILE",
     help="Write the planned step of all ranks as a timeline that the workbench, Chrome and "
-    "Perfetto open: .json or .pftrace.",
+    "Perfetto open: .json or .pftrace; or as a folder of Chakra traces for ASTRA-sim: .et.",
 )
 @lang_option
 @form_option(ENDINGS)
@@ -121,6 +122,8 @@ def _require_one_answer(output: OutputChoice, options: Mapping[str, Any]) -> Non
 def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]) -> None:
     """Writes the planned step as a timeline; raises InputError for an ending that says no form."""
     from serried.plan.planned_trace import planned_trace
+    from serried.plan.step_end import step_ends
+    from serried.trace.formats.chakra.writing import write_chakra
     from serried.trace.formats.chrome import write_chrome
     from serried.trace.formats.perfetto import write_perfetto
     from serried.views.cli.language import current_language
@@ -129,14 +132,19 @@ def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]
     path: Path = options["trace"]
     writers = {".json": write_chrome, ".pftrace": write_perfetto}
     write = writers.get(path.suffix.lower())
-    if write is None:
+    if write is None and path.suffix.lower() != CHAKRA:
         raise InputError(
             "{path} has no suffix that says what to write; those that do: {suffixes}",
             path=path,
-            suffixes=listed(writers),
+            suffixes=listed([*writers, CHAKRA]),
         )
     layout, placement = asked.laid_out()
-    write(planned_trace(made.asked, layout, placement, plan_constants(options)), path)
+    constants = plan_constants(options)
+    planned = planned_trace(made.asked, layout, placement, constants)
+    if write is None:
+        write_chakra(planned, path, ends=step_ends(made.asked, layout, constants))
+    else:
+        write(planned, path)
     click.echo(tell("wrote {path}", current_language(), path=path), err=True)
 
 

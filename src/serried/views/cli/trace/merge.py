@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from serried.errors import InputError
+from serried.trace.formats.chakra.writing import write_chakra
 from serried.trace.formats.chrome import write_chrome
 from serried.trace.formats.perfetto import write_perfetto
 from serried.trace.formats.reading import are_recordings, read_recording, read_trace
@@ -30,6 +31,7 @@ from serried.views.sentences import tell
 from serried.views.trace.document import merge_document
 from serried.views.trace.text import merged_lines
 
+CHAKRA = ".et"
 WRITERS = {".json": write_chrome, ".pftrace": write_perfetto}
 ENGINES = {"local": merge_store, "ray": merge_store_on_ray}
 MEASURED_SPANS = 1_000_000
@@ -42,8 +44,14 @@ MEASURED_SPANS = 1_000_000
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="What to write: .json for Chrome, .pftrace for Perfetto, any other name for the Parquet "
-    "store; by default trace.json in the first DIR.",
+    help="What to write: .json for Chrome, .pftrace for Perfetto, .et for a folder of Chakra "
+    "traces, any other name for the Parquet store; by default trace.json in the first DIR.",
+)
+@click.option(
+    "--message-bytes",
+    type=click.IntRange(1, 1 << 40),
+    metavar="N",
+    help="With -o NAME.et: the bytes of a message between stages, where the trace does not tell.",
 )
 @click.option(
     "--engine",
@@ -58,6 +66,7 @@ MEASURED_SPANS = 1_000_000
 def merge(
     places: tuple[Folder, ...],
     output: Path | None,
+    message_bytes: int | None,
     engine: str,
     form: str,
     lang: str,
@@ -75,9 +84,12 @@ def merge(
     answer = OutputChoice(lang, form)
     output = output or _beside(places[0])
     write = WRITERS.get(output.suffix.lower())
+    is_chakra = output.suffix.lower() == CHAKRA
+    if message_bytes is not None and not is_chakra:
+        raise InputError("--message-bytes belongs to -o NAME.et, the traces of Chakra")
     # Recordings of serried go into a store piece by piece, so they may be larger than the memory;
     # other formats, and timelines in one file, need the whole trace at once.
-    is_piecewise = write is None and are_recordings(places)
+    is_piecewise = write is None and not is_chakra and are_recordings(places)
     if engine != "local" and not is_piecewise:
         raise InputError(
             "--engine {engine} merges recordings of serried into a store; give those, and -o a "
@@ -90,12 +102,20 @@ def merge(
         asked = AskedLayout.of(layout)
         merged = read_recording(places, asked.for_reading(), listener=told(lang))
         if isinstance(merged, GpuTrace):
+            if is_chakra:
+                raise InputError(
+                    "profiles of GPUs hold kernels, and no plan of who waits for whom; a .et is "
+                    "written from a recording, or by serried plan --trace"
+                )
             groups = asked.of_gpus(merged)
             (write or write_store)(gpu_timeline(merged, groups), output)
             tell_gpus(merged, answer, groups, places=places)
         else:
             asked.require(merged)
-            (write or write_store)(merged, output)
+            if is_chakra:
+                _tell_untold(write_chakra(merged, output, message_bytes=message_bytes), lang)
+            else:
+                (write or write_store)(merged, output)
             found = analyse(merged, listener=told(lang))
             tell_analysis(merged, found, answer, places=places)
     _tell_written(output, lang)
@@ -123,10 +143,22 @@ def _tell_merged(merged: Merged, store: Path, answer: OutputChoice) -> None:
     return answer.show(*merged_lines(merged, store, lang=lang))
 
 
+def _tell_untold(count: int, lang: str) -> None:
+    if count:
+        told = tell(
+            "{count:,} collectives are left out, as nobody recorded how many bytes they moved",
+            lang,
+            count=count,
+        )
+        click.echo(told, err=True)
+
+
 def _tell_written(output: Path, lang: str) -> None:
     told = tell(
         "wrote {path}, {size}; open it in https://ui.perfetto.dev"
         if output.is_file()
+        else "wrote {path}, {size} of Chakra traces, a file for each rank"
+        if output.suffix.lower() == CHAKRA
         else "wrote {path}, {size} of Parquet; every trace command and table engine reads it",
         lang,
         path=output,

@@ -1,0 +1,1 @@
+"""Chakra execution traces, which ASTRA-sim and other simulators of networks read."""
