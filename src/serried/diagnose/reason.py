@@ -17,6 +17,7 @@ from serried.diagnose.causes.missing import missing_evidence
 from serried.diagnose.causes.settled import settled
 from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
 from serried.diagnose.evidence.file_rank import file_rank
+from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
@@ -26,6 +27,7 @@ from serried.finding import Sentence, said
 
 def diagnosed(evidence: Evidence) -> Diagnosis:
     """Returns what the evidence tells, with its causes from the likeliest on."""
+    evidence = _of_last_start(evidence)
     going_on = evidence.going_on or GoingOn()
     found = standing_causes(evidence.signs)
     told = list(still_standing(found, evidence.signs, going_on.has_passed))
@@ -40,6 +42,27 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
         world_size=evidence.state.world_size if evidence.state else None,
         was_read=bool(evidence.num_lines or evidence.state or evidence.recordings),
     )
+
+
+def _of_last_start(evidence: Evidence) -> Evidence:
+    """Returns the evidence with what one log tells of earlier starts of the job set apart.
+
+    A launcher that starts all anew says so in its log. Where nothing after that tells of an end,
+    what came before is all that there is to go by.
+    """
+    last: dict[str, int] = {}
+    for sign in evidence.signs:
+        if sign.kind == "restarted":
+            last[sign.quote.source] = max(last.get(sign.quote.source, 0), sign.quote.line)
+    if not last or evidence.earlier is not None:
+        return evidence
+    after, before = list[Sign](), list[Sign]()
+    for sign in evidence.signs:
+        is_before = sign.quote.line <= last.get(sign.quote.source, -1)
+        (before if is_before else after).append(sign)
+    if not any(standing <= Standing.WAITS for standing, _ in standing_causes(after)):
+        return evidence
+    return replace(evidence, signs=tuple(after), earlier=Evidence(tuple(before)))
 
 
 def _earlier(evidence: Evidence | None) -> Iterable[Sentence]:

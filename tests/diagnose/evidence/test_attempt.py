@@ -118,3 +118,22 @@ def test_a_launcher_that_is_stopped_after_a_rank_failed_is_not_why_it_failed(
     found = diagnosed(gather([tmp_path]))
     assert (found.causes[0].kind, found.causes[0].ranks) == ("exception", (2,))
     assert not any("no rank failed" in str(cause.verdict) for cause in found.causes)
+
+
+RESTARTED = (
+    "[rank7]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    "W0304 api.py:900] [default] Worker group FAILED. 3/3 attempts left; will restart worker group"
+    "\n{later}\n"
+)
+
+
+def test_what_one_log_tells_of_the_last_start_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "console.log").write_text(RESTARTED.format(later="[rank3]: KeyError: 'x'"))
+    found = diagnosed(gather([tmp_path]))
+    assert found.causes[0].ranks == (3,)
+    assert any("an earlier start" in str(note) and "rank 7" in str(note) for note in found.notes)
+
+
+def test_of_a_log_that_ends_with_a_new_start_the_end_before_is_told(tmp_path: Path) -> None:
+    (tmp_path / "console.log").write_text(RESTARTED.format(later="step 1"))
+    assert diagnosed(gather([tmp_path])).causes[0].ranks == (7,)
