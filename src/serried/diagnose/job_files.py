@@ -73,7 +73,7 @@ class JobFiles:
             return path.suffix != FAILED_SUFFIX and not _holds_crash(path)
         if looks_like_dump(head):
             data = read_bytes(path, DUMP_BYTES.most, said("a flight-recorder dump"))
-            self.left.dumps.append(read_dump(data, name))
+            self.left.dumps.append(read_dump(data, name, str(path.parent)))
             return True
         if head.lstrip()[:1] == b"{":
             return self._document(path, name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +157,27 @@ def test_without_a_dump_a_wait_names_nobody_and_says_what_would_tell(tmp_path: P
     assert found.causes[0].ranks is None
     missing = " ".join(map(str, found.missing))
     assert "no line from rank 2" in missing and "TORCH_FR_BUFFER_SIZE" in missing
+
+
+def test_of_two_folders_of_dumps_the_fuller_is_read_whole(tmp_path: Path) -> None:
+    whole, other = tmp_path / "whole", tmp_path / "other"
+    for folder, ranks, start in ((whole, [0, 1, 2], 0), (other, [0, 1], 90)):
+        folder.mkdir()
+        for rank in ranks:
+            told = dump(rank, ranks, DONE + (rank != 1), start=start)
+            told["pg_config"] = {}
+            (folder / f"fr_trace_{rank}.json").write_text(json.dumps(told))
+    found = diagnosed(gather([tmp_path]))
+    assert (found.causes[0].ranks, found.world_size) == ((1,), 3)
+    assert notes(found) == [
+        "the dumps in other are of another job than those in whole, or of another moment, and were "
+        "left out: give the folder of one job"
+    ]
+
+
+def test_one_pickle_of_several_that_asks_for_a_program_is_named_with_what_it_asks(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "fr_trace_0").write_bytes(pickle.dumps(os.getcwd))
+    [note] = notes(diagnosed(gather([tmp_path])))
+    assert "fr_trace_0 asks for posix.getcwd" in note

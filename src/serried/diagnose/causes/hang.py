@@ -61,7 +61,7 @@ def _waits(graph: WaitGraph, root: Root) -> Sentence:
         return said("no other rank waits")
     if count == 1:
         return said("rank {rank} waits for it", rank=root.waiters[0])
-    is_one = root.ranks is not None and len(root.ranks) == 1
+    is_one = len(root.ranks or root.circle) == 1
     if direct in (0, count):  # all wait alike
         return said(
             "{count} ranks wait for it" if is_one else "{count} ranks wait for them", count=count

@@ -9,7 +9,8 @@ Without one, the members of a group are those who have issued something in it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
 from serried.diagnose.waits.given import WORLD, GivenGroups, kind_of
@@ -166,8 +167,10 @@ def of_one_job(dumps: Sequence[FlightDump]) -> tuple[list[FlightDump], list[Sent
     """Returns the dumps of one job, one for each rank, and what does not belong to it.
 
     Dumps that give one number to two groups are of two jobs: those that agree with most others
-    stay. Of two of one rank the later stays.
+    stay. So do those of one folder of two that hold other dumps of the same ranks: the fuller, or
+    the later. Of two of one rank in one folder the later stays.
     """
+    dumps, notes = _of_one_folder(dumps)
     names: dict[str, Counter[_Identity]] = defaultdict(Counter)
     groups = {id(dump): {(e.group_id, e.group_name) for e in dump.entries} for dump in dumps}
     for dump in dumps:
@@ -175,7 +178,6 @@ def of_one_job(dumps: Sequence[FlightDump]) -> tuple[list[FlightDump], list[Sent
             names[key[0]][_identity(dump, key)] += 1
     usual = {number: _usual(counted) for number, counted in names.items()}
     kept: dict[int, FlightDump] = {}
-    notes = []
     for dump in dumps:
         odd = next((k for k in groups[id(dump)] if _differs(_identity(dump, k), usual[k[0]])), None)
         if odd is not None and odd[0]:
@@ -198,6 +200,41 @@ def of_one_job(dumps: Sequence[FlightDump]) -> tuple[list[FlightDump], list[Sent
             dump = later
         kept[rank] = dump
     return list(kept.values()), notes
+
+
+def _of_one_folder(
+    dumps: Sequence[FlightDump],
+) -> tuple[Sequence[FlightDump], list[Sentence]]:
+    """Returns the dumps without those of folders that another one has other dumps of."""
+    folders: dict[str, dict[int, FlightDump]] = defaultdict(dict)
+    for dump in dumps:
+        if dump.rank is not None:
+            folders[dump.folder].setdefault(dump.rank, dump)
+    weights = {
+        folder: (len(held), max(map(_last, held.values()))) for folder, held in folders.items()
+    }
+    by_weight = sorted(folders, key=lambda folder: weights[folder], reverse=True)
+    kept, notes = list[str](), list[Sentence]()
+    for folder in by_weight:
+        mine = folders[folder]
+        rival = next((each for each in kept if _are_apart(mine, folders[each])), None)
+        if rival is None:
+            kept.append(folder)
+            continue
+        notes.append(
+            said(
+                "the dumps in {other} are of another job than those in {kept}, or of another "
+                "moment, and were left out: give the folder of one job",
+                other=PurePath(folder).name,
+                kept=PurePath(rival).name,
+            )
+        )
+    return [each for each in dumps if each.rank is None or each.folder in kept], notes
+
+
+def _are_apart(one: Mapping[int, FlightDump], other: Mapping[int, FlightDump]) -> bool:
+    """Tells whether two folders hold dumps of the same ranks that do not say the same."""
+    return any(not _is_twin(dump, other[rank]) for rank, dump in one.items() if rank in other)
 
 
 _Identity = tuple[str, tuple[int, ...]]

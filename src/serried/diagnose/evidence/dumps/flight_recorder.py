@@ -81,6 +81,8 @@ class FlightDump:
     """Whether the ring still holds the first operation."""
     last_enqueued: Mapping[int, int]
     """By the number of a group in this process, how many collectives it was given, as told."""
+    folder: str = ""
+    """Where it lay: dumps of two jobs, or of two moments, lie in two folders as a rule."""
 
 
 def looks_like_dump(head: bytes) -> bool:
@@ -94,7 +96,7 @@ def looks_like_dump(head: bytes) -> bool:
     )
 
 
-def read_dump(data: bytes, name: str) -> FlightDump:
+def read_dump(data: bytes, name: str, folder: str = "") -> FlightDump:
     """Returns a dump read from its bytes; ``name`` is its file's, which tells the rank.
 
     Raises InputError for bytes that are no whole dump, and for a pickle that asks for more than
@@ -111,6 +113,7 @@ def read_dump(data: bytes, name: str) -> FlightDump:
         _members(table.get("pg_config")),
         is_whole=not entries or min(entry.record for entry in entries) == 0,
         last_enqueued=_enqueued(table.get("pg_status")),
+        folder=folder,
     )
 
 

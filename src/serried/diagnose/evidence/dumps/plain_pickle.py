@@ -35,6 +35,9 @@ _COUNTED |= dict.fromkeys(b"\x8d\x8e", 8)
 
 _WITH_NUMBER = b"KMhqrjJG\x80\x95"
 _IMPORTS = b"ci"
+_STACKED = b"\x93"
+"""An import by the two texts that were pushed last."""
+_TEXT = re.compile(rb"\x8c.([\w.]{1,80})", re.DOTALL)
 _STOP = ord(".")
 
 
@@ -80,8 +83,14 @@ def _damaged(name: str) -> InputError:
     return InputError("{path} breaks off or is damaged: it is no whole dump", path=name)
 
 
+def _on_stack(before: bytes) -> str:
+    """Returns the module and the name that were pushed last, as far as they are plain to see."""
+    words = [each.decode("ascii", "replace") for each in _TEXT.findall(before[-400:])]
+    return ".".join(words[-2:]) or "a program"
+
+
 def _refused(data: bytes, at: int, name: str) -> InputError:
-    wanted = f"0x{data[at]:02x}"
+    wanted = _on_stack(data[:at]) if data[at] in _STACKED else f"0x{data[at]:02x}"
     if data[at] in _IMPORTS:
         words = data[at + 1 : at + 201].split(b"\n", 2)[:2]
         wanted = ".".join(word.decode("utf-8", "replace") for word in words)
