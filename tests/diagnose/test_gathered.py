@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from serried.diagnose.causes.missing import beside_dumps
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 
@@ -55,3 +56,13 @@ def test_where_dumps_are_there_no_dumps_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "layout.json").write_text(json.dumps(layout), "utf-8")
     told = " ".join(map(str, diagnosed(gather([tmp_path])).missing))
     assert "no record of what each rank called" not in told
+
+
+def test_a_stack_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
+    for rank, calls in ((0, 2), (1, 3)):
+        leave(tmp_path, rank, calls, waits=True, doing="all_reduce (torch/distributed/c10d.py:2)")
+    (tmp_path / "stack_rank_0.txt").unlink()
+    state = gather([tmp_path]).state
+    assert state is not None
+    asked = [str(each) for each in beside_dumps(state, ())]
+    assert [each.split(":")[0] for each in asked] == ["no stack of rank 0"]
