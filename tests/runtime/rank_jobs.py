@@ -1,4 +1,7 @@
-"""Runs a function of a test on real gloo ranks: one launch, and rank 0 tells what came."""
+"""Runs a function of a test on real gloo ranks: one launch, and rank 0 tells what came.
+
+Only ranks load torch: what starts them has no use for it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-
-import torch.distributed as dist
 
 from serried.runtime.job.report import Place
 from serried.runtime.run.local_ranks import run_locally
@@ -24,6 +25,8 @@ class FunctionJob:
     timeout_s: float = 60.0
 
     def run_rank(self, place: Place, rendezvous: Rendezvous, tell: Callable[[Any], None]) -> None:
+        import torch.distributed as dist
+
         dist.init_process_group(
             "gloo",
             rank=place.rank,
@@ -45,6 +48,8 @@ class EndlessJob:
     timeout_s: float = 60.0
 
     def run_rank(self, place: Place, rendezvous: Rendezvous, tell: Callable[[Any], None]) -> None:
+        import torch.distributed as dist
+
         dist.init_process_group("gloo", rank=place.rank, world_size=place.world_size, **rendezvous)
         pids: list[Any] = [None] * place.world_size
         dist.all_gather_object(pids, os.getpid())

@@ -38,7 +38,7 @@ ENDINGS = {
     ),
 }
 SCRIPT = """
-import json, multiprocessing, os, sys, threading
+import gc, json, multiprocessing, os, sys, threading
 import serried
 import serried.runtime.guard.guard  # torch, once for all
 
@@ -48,6 +48,7 @@ def rank(name, what):
 
 def main():
     endings = json.loads(sys.argv[2])
+    gc.freeze()  # or each process would look through all of torch once more as it ends
     for name, what in endings.items():
         given = ("child " + name, what)
         child = multiprocessing.get_context("fork").Process(target=rank, args=given)
