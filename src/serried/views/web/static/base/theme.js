@@ -20,8 +20,21 @@
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
+/**
+ * What was read of the style sheet: to read it again would lay out what has changed since.
+ * @type {Map<boolean, Theme>}
+ */
+const found = new Map();
+
 /** Returns the colours in use now. @returns {Theme} */
 export function theme() {
+  const known = found.get(dark.matches) ?? read();
+  found.set(dark.matches, known);
+  return known;
+}
+
+/** @returns {Theme} */
+function read() {
   const style = getComputedStyle(document.documentElement);
   const colour = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
   return {

@@ -44,10 +44,10 @@ export class TermMarks {
     this.changed.clear();
     // What is marked here need not be looked at again.
     this.observer.disconnect();
-    for (const root of roots) {
-      for (const element of namedIn(root)) name(element);
-      for (const text of textsOf(root)) mark(text);
-    }
+    // All is read before anything changes: what is read after a change is laid out anew.
+    const found = [...new Set(roots.flatMap(textsOf))].map(read).filter(({ said }) => said.length);
+    for (const root of roots) for (const element of namedIn(root)) name(element);
+    found.forEach(mark);
     this._watch();
   }
 }
@@ -79,26 +79,41 @@ function name(element) {
     element.tabIndex = 0;
 }
 
-/** @param {Text} text */
-function mark(text) {
-  const found = acronyms(text.data);
-  if (!found.length) return;
+/**
+ * @typedef {object} Found
+ * @property {Text} text
+ * @property {ReturnType<typeof acronyms>} said
+ * @property {boolean} isApart  whether each child of what holds the text is laid out apart
+ */
+
+/** Returns the acronyms of a text, and how it is laid out. @param {Text} text @returns {Found} */
+function read(text) {
+  const said = acronyms(text.data);
+  const holder = /** @type {HTMLElement} */ (text.parentElement);
+  return {
+    text,
+    said,
+    isApart: said.length > 0 && /flex|grid/.test(getComputedStyle(holder).display),
+  };
+}
+
+/** @param {Found} found */
+function mark({ text, said, isApart }) {
   const control = /** @type {HTMLElement | null} */ (text.parentElement?.closest(CONTROLS));
   if (control) {
-    control.dataset.term = found[0].key;
+    control.dataset.term = said[0].key;
     return;
   }
   /** @type {(Node | string)[]} */
   const parts = [];
   let from = 0;
-  for (const { at, word, key } of found) {
+  for (const { at, word, key } of said) {
     parts.push(text.data.slice(from, at), term(word, key, text));
     from = at + word.length;
   }
   parts.push(text.data.slice(from));
   // Each child of a flex box is laid out apart, so that there the parts stay together in one.
-  const { display } = getComputedStyle(/** @type {HTMLElement} */ (text.parentElement));
-  if (/flex|grid/.test(display)) text.replaceWith(make("span", {}, ...parts));
+  if (isApart) text.replaceWith(make("span", {}, ...parts));
   else text.replaceWith(...parts);
 }
 

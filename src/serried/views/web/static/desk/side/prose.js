@@ -76,7 +76,8 @@ export function showBasics(page, scene) {
  */
 export function showExplanation(explanation) {
   const place = /** @type {HTMLElement} */ (byId("explanation").querySelector("div"));
-  place.parentElement?.scrollTo(0, 0);
+  // When the frame is laid out anyway: scrolling at once would lay it out once more.
+  requestAnimationFrame(() => place.parentElement?.scrollTo(0, 0));
   if (!explanation) {
     place.replaceChildren(make("p", { class: "note" }, t("explanation.none")));
     return;
