@@ -103,7 +103,7 @@ oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an 
 goldens: $(VENV)/.test ## make the goldens again whose packages are on PyPI
 	$(BIN)/python -m tests.oracle --write
 
-soak: $(VENV)/.test hosts ## long counts: kills, exits, fuzzing, injected faults, a thousand examples
+soak: $(VENV)/.test headless hosts ## long counts: kills, exits, fuzzing, injected faults, a thousand examples
 	$(BIN)/python -W ignore -m benchmarks.diagnosis.faults --seeds 20 --healthy 100
 	$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -o addopts='--import-mode=importlib --strict-markers'
 

@@ -14,8 +14,8 @@ from tests.test_printed import BLOCKS, SCRIPT, need
 
 STARTS = ("serried train", "serried check")
 MADE = "a run, which the command above it makes"
-LONG = ("runtime.md", "parallelism.md", "ranks.md", "check.md")
-"""Pages of many commands, or of many ranks: `make test` checks their options alone."""
+LONG = ("runtime.md", "parallelism.md", "ranks.md", "check.md", "retime.md", "checkpoints.md")
+"""Pages of many commands, ranks or layers: `make test` checks their options alone."""
 
 
 def own(block: tuple[str, ...]) -> list[str]:

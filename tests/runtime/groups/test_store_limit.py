@@ -203,7 +203,7 @@ def stop_at_drawn_moments(times: int, folder: Path) -> None:
 
 
 def test_a_rank_that_stops_is_named_by_all_others_also_the_stores_host(tmp_path: Path) -> None:
-    stop_at_drawn_moments(2, tmp_path)
+    stop_at_drawn_moments(1, tmp_path)
 
 
 @pytest.mark.soak

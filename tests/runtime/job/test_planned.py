@@ -169,8 +169,9 @@ def _most_within(events: list[dict[str, Any]]) -> int:
     return most
 
 
-WIDE = ModelSizes(layers=4, hidden=96, heads=4, seq_len=96, kv_heads=2)
+WIDE = ModelSizes(layers=2, hidden=96, heads=4, seq_len=96, kv_heads=2)
 REAL = TrainSettings(1, model=WIDE, global_batch_size=8, microbatches=2, steps=3, device="cpu")
+CUT = replace(REAL, world_size=2, pp=2, microbatches=8, model=replace(WIDE, layers=4))
 SMALL = replace(REAL, model=ModelSizes(2, hidden=256, heads=4, seq_len=8), global_batch_size=2)
 
 
@@ -188,8 +189,8 @@ STEPS = {
     "few bytes, bfloat16": replace(SMALL, dtype="bfloat16"),
     "few bytes, buffers": replace(SMALL, dtype="bfloat16", dp_style="buffer"),
     "pp": replace(REAL, world_size=2, pp=2, microbatches=4),
-    "pp, chunks": replace(REAL, world_size=2, pp=2, microbatches=8, schedule="interleaved-1f1b"),
-    "pp in a V": replace(REAL, world_size=2, pp=2, microbatches=8, schedule="1f1b-v"),
+    "pp, chunks": replace(CUT, schedule="interleaved-1f1b"),
+    "pp in a V": replace(CUT, schedule="1f1b-v"),
     "dp": replace(REAL, world_size=2),
 }
 
@@ -207,7 +208,7 @@ def test_a_real_step_allocates_at_most_what_is_planned(
 
 @pytest.mark.parametrize("schedule", ["zb-h1", "zbv"])
 def test_split_backwards_allocate_about_what_is_planned(schedule: str, tmp_path: Path) -> None:
-    settings = replace(REAL, world_size=2, pp=2, microbatches=8, schedule=schedule)
+    settings = replace(CUT, schedule=schedule)
     plan = rank_memories(training_of(settings, "cpu"))
     for each in run_ranks(most_allocated, 2, tmp_path, settings, str(tmp_path)):
         assert each["peak"] == pytest.approx(plan[each["place"]].peak, rel=0.02)

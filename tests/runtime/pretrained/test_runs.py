@@ -59,7 +59,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainSetting
 
     def asked(kind: str, layout: dict[str, object]) -> TrainSettings:
         tied = {"tie_word_embeddings": True} if kind == "qwen3" else {}
-        sizes = {} if kind == "gpt2" else {"num_hidden_layers": 4, **tied}
+        layers = 4 if kind == "llama" else 2  # two chunks on each of two stages
+        sizes = {} if kind == "gpt2" else {"num_hidden_layers": layers, **tied}
         model = read_model(written(folder / kind, kind, **sizes), seq_len=24)
         base = TrainSettings(
             1,
@@ -103,7 +104,9 @@ def ran(settings: dict[str, TrainSettings], saved: Path) -> dict[str, Ran]:
         name: replace(settings[KEPT], **layout, checkpoints=begun)  # type: ignore[arg-type]
         for name, layout in ANEW.items()
     }
-    halves = replace(settings[NORMS], dtype="bfloat16", validation=Validation())
+    halves = replace(
+        settings[NORMS], world_size=4, zero=0, dtype="bfloat16", validation=Validation()
+    )
     asked = settings | {KEPT: keeping} | anew | {HALVES: halves}
     return dict(zip(asked, run_many(list(asked.values())), strict=True))
 

@@ -249,11 +249,11 @@ def torchrun(*words: str, timeout_s: float = 120) -> subprocess.CompletedProcess
 def test_under_torchrun_the_command_joins_instead_of_spawning(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     done = torchrun(
-        *("train", "--tp", "2", "--steps", "2", "--layers", "1", "--device", "cpu"),
+        *("train", "--pp", "2", "--steps", "2", "--layers", "2", "--device", "cpu"),
         *("--trace-dir", str(trace), "--log-file", str(tmp_path / "log.jsonl")),
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("2 steps on 2 ranks (tp 2, pp 1, dp 1") == 1
+    assert done.stdout.count("2 steps on 2 ranks (tp 1, pp 2, dp 1") == 1
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 2
     headers = [read_rank_record(file).header for file in sorted(trace.glob("*.spans"))]
     assert [header.rank for header in headers] == [0, 1]

@@ -33,7 +33,7 @@ def whole_after(steps: int) -> int:
     return int((states[steps][:RANKS, :, 0] == WHOLE).sum())
 
 
-@pytest.mark.parametrize("lang", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("lang", ["en-US", pytest.param("zh-CN", marks=pytest.mark.soak)])
 def test_a_group_is_chosen_its_collective_played_stepped_and_dragged(
     page_of: Open, plain: str, lang: str
 ) -> None:

@@ -28,7 +28,7 @@ def test_the_steps_that_the_page_is_tested_on_are_what_python_plans() -> None:
         assert StepAnswer.of(job, asked, layers=2, microbatches=2).document("en") == drawn
 
 
-@pytest.mark.parametrize("lang", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("lang", ["en-US", pytest.param("zh-CN", marks=pytest.mark.soak)])
 def test_every_event_of_a_step_is_shown_with_what_a_rank_then_holds(
     page_of: Open, plain: str, lang: str
 ) -> None:
