@@ -76,6 +76,9 @@ def exchange(folder: Path) -> dict[str, Any]:
         stacks = folder / "rank-00000.stacks"
         until(lambda: "in wait" in stacks.read_text())
         hung = read_guarded_rank(folder / "rank-00000.guard")
+        while not hung.stack.frames:  # its next stack is half written
+            time.sleep(0.02)
+            hung = read_guarded_rank(folder / "rank-00000.guard")
         row = hung.file.rows[hung.file.waits_in - 1]
         seen = OPS[row["op"]], int(row["seq"]), hung.file.groups[row["group"] - 1].desc
         assert hung.file.counts is not None
