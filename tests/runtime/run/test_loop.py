@@ -28,10 +28,11 @@ SMALL = TrainSettings(
     global_batch_size=8,
     microbatches=2,
     device="cpu",
+    steps=8,
     timeout_s=60,
 )
 TOLERANCE = 2e-5
-"""float32 sums in another order, over 20 steps; a wrong gradient is off by 1e-2 within three."""
+"""float32 sums in another order, over 8 steps; a wrong gradient is off by 1e-2 within three."""
 
 
 def without_exchanges(spans: Spans) -> list[Span]:
@@ -69,13 +70,13 @@ def run(settings: TrainSettings) -> Run:
 
 @pytest.fixture(scope="module")
 def plain() -> list[float]:
-    """The losses of the plain loop over 20 steps."""
+    """The losses of the plain loop over eight steps."""
     return plain_losses(SMALL)
 
 
 @pytest.fixture(scope="module")
 def eight(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Twenty steps on eight ranks: tp 2, pp 2, dp 2; steps 3 to 5 recorded."""
+    """Eight steps on eight ranks: tp 2, pp 2, dp 2; steps 3 to 5 recorded."""
     folder = tmp_path_factory.mktemp("eight")
     return run(
         replace(
@@ -115,13 +116,13 @@ def test_eight_ranks_lose_what_one_process_loses(eight: Run, plain: list[float])
 
 
 def test_the_loss_falls(plain: list[float]) -> None:
-    assert plain[-1] < plain[0] - 1
+    assert plain[-1] < plain[0] - 0.5
 
 
 def test_the_log_holds_every_step_and_loss(eight: Run) -> None:
     assert eight.settings.log_file
     lines = [json.loads(line) for line in eight.settings.log_file.read_text().splitlines()]
-    assert [line["step"] for line in lines] == list(range(20))
+    assert [line["step"] for line in lines] == list(range(8))
     assert [line["loss"] for line in lines] == eight.result.losses
     assert {line["compute"] for line in lines} == {"real"}
 
