@@ -8,7 +8,7 @@ import pytest
 
 from serried.trace.measure.path.gaps import Gap, GapPiece
 from serried.views.sentences import say
-from serried.views.trace.gaps import gap_document, gap_lines, gap_sentences
+from serried.views.trace.gaps import gap_document, gap_head, gap_lines, gap_sentences
 
 MS = 1_000_000
 
@@ -21,6 +21,10 @@ def piece(
 
 def gap(*pieces: GapPiece, planned: int | None = None) -> Gap:
     return Gap(5, 7, "1F0", 0, 160 * MS, planned and planned * MS, pieces, 1, 160 * MS)
+
+
+def many(first: Gap) -> Gap:
+    return replace(first, alike=39, alike_ns=1_430 * MS, alike_steps=(2, 7))
 
 
 MESSAGE = piece(5, "transfer", 1)
@@ -83,8 +87,14 @@ def test_a_wait_is_one_sentence_with_its_cause(case: Gap, told: str) -> None:
 
 
 def test_waits_of_one_cause_are_counted() -> None:
-    case = replace(CASES["the other began late"][0], alike=39, alike_ns=1_430 * MS)
-    assert say(gap_sentences(case)[1], "en") == "39 waits come from the same, 1.43 s in all"
+    case = many(CASES["the other began late"][0])
+    told = "39 waits come from the same, 1.43 s in all, in steps 2 to 7"
+    assert say(gap_sentences(case)[1], "en") == told
+    assert say(gap_head(case), "en") == "39 waits, 1.43 s, in steps 2 to 7"
+    for name in ("a collective", "the message took long"):
+        told = say(gap_sentences(many(CASES[name][0]))[1], "en")
+        assert " waits come from " in told
+        assert "the same" not in told
     lines = gap_lines([case])
     assert lines[0].startswith("longest waits       in step 7 rank 5 waited 160 ms")
     assert max(map(len, lines)) <= 100

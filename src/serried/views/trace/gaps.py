@@ -2,7 +2,7 @@
 
 in step 4 rank 3 waited 82.3 ms for 2F0 of rank 2, which began late because rank 0 loaded data for
 36.0 ms; the plan has 36.3 ms of it
-39 waits come from the same, 1.43 s in all
+39 waits come from the same, 1.43 s in all, in steps 2 to 7
 """
 
 from __future__ import annotations
@@ -12,13 +12,20 @@ from dataclasses import asdict
 from typing import Any
 
 from serried.finding import Sentence, said
-from serried.trace.measure.path.gaps import Gap, GapPiece
+from serried.trace.measure.path.gaps import OF_ALL, Gap, GapPiece
 from serried.trace.measure.ranks.spent import DATA
 from serried.units import duration_text
 from serried.views.explain.plain import wrap
 from serried.views.sentences import LANGUAGES, say, tell
 from serried.views.trace.text import ROOM, labelled
 
+_ALIKE = {
+    "root": "{count:,} waits come from the same, {total} in all, {steps}",
+    "exchange": "{count:,} waits come from collectives that hold ranks up, {total} in all, {steps}",
+    "transfer": "{count:,} waits come from messages that take long, {total} in all, {steps}",
+    "": "{count:,} waits are like it, {total} in all, {steps}",
+}
+"""How waits of one cause are counted, by the kind of their root."""
 _PLAN_SHARE = 0.02
 """The share of a gap from which on the plan's part is told."""
 _ON_THE_WAY = 0.02
@@ -55,6 +62,7 @@ def gap_document(gap: Gap) -> dict[str, Any]:
         "root": None if gap.root is None else _piece(gap.root),
         "alike": gap.alike,
         "alike_us": gap.alike_ns / 1e3,
+        "alike_steps": list(gap.alike_steps),
         "pieces": [_piece(each) for each in gap.pieces],
         "lines": {lang: [say(each, lang) for each in gap_sentences(gap)] for lang in LANGUAGES},
         "way": {lang: [say(each, lang) for each in way_sentences(gap)] for lang in LANGUAGES},
@@ -80,13 +88,32 @@ def gap_sentences(gap: Gap) -> list[Sentence]:
     if gap.alike < 2:
         return [told]
     alike = said(
-        "{count:,} waits come from the same, {total} in all"
-        if gap.root
-        else "{count:,} waits are like it, {total} in all",
+        _ALIKE["" if gap.root is None else gap.root.kind if gap.root.kind in OF_ALL else "root"],
         count=gap.alike,
         total=_time(gap.alike_ns),
+        steps=_steps(gap),
     )
     return [told, alike]
+
+
+def gap_head(gap: Gap) -> Sentence:
+    """Returns what all waits of the gap's cause take, in a few words."""
+    if gap.alike < 2:
+        return said("1 wait, {total}", total=_time(gap.length_ns))
+    return said(
+        "{count:,} waits, {total}, {steps}",
+        count=gap.alike,
+        total=_time(gap.alike_ns),
+        steps=_steps(gap),
+    )
+
+
+def _steps(gap: Gap) -> Sentence:
+    """Returns in which steps the waits of the gap's cause are."""
+    first, last = gap.alike_steps
+    if first == last:
+        return said("in step {step}", step=first)
+    return said("in steps {first} to {last}", first=first, last=last)
 
 
 def gap_sentence(gap: Gap) -> Sentence:

@@ -10,8 +10,9 @@ one after too, or from when it came to a reduction until the last of its group d
 what is usual: of an action the median of all ranks for its kind, of anything else nothing at all.
 A gap without a root is one that the order of the actions makes.
 
-Gaps are ranked by what they exceed the plan by (``overlay``), where there is one, and of those with
-one root the longest stands for all.
+Gaps are ranked by what they exceed the plan by (``overlay``), where there is one, and of those of
+one cause the longest stands for all: of one root, or of whichever collectives or messages held
+ranks up.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ MOST = 6
 """How many gaps are told, each with a root of its own."""
 ORDER = "order"
 """The root of a gap that the order of the actions makes."""
+OF_ALL = ("exchange", "transfer")
+"""Kinds of roots that are no one rank's: a collective that holds ranks up, and a message."""
 
 _ACTIONS = ("forward", "backward", "weight", "optimizer")
 """Pieces of these kinds are held against what is usual of their kind of action."""
@@ -95,6 +98,8 @@ class Gap:
     """How many of the gaps that were looked into have its root, itself among them."""
     alike_ns: int = 0
     """How long these are in all."""
+    alike_steps: tuple[int, int] = (0, 0)
+    """The first step and the last in which one of these ends."""
 
     @property
     def length_ns(self) -> int:
@@ -123,9 +128,11 @@ class Gap:
 
     @property
     def cause(self) -> tuple[int, str, str]:
-        """What gaps that have one root share: its rank, its kind, and its name."""
+        """What gaps of one cause share: their root's kind, its rank if it is one's, its name."""
         if self.root is None:
             return -1, ORDER, ""
+        if self.root.kind in OF_ALL:
+            return -1, self.root.kind, ""
         return self.root.rank, self.root.kind, "" if self.root.action else self.root.name
 
 
@@ -205,12 +212,17 @@ def _longest_steps(spans: Spans) -> tuple[Spans, float]:
 
 
 def _by_cause(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
-    """Returns the first gap of each cause, with how many there are."""
+    """Returns the first gap of each cause, with how many there are, how long, and when."""
     alike: dict[tuple[int, str, str], list[Gap]] = {}
     for gap in gaps:
         alike.setdefault(gap.cause, []).append(gap)
     return tuple(
-        replace(each[0], alike=len(each), alike_ns=sum(one.length_ns for one in each))
+        replace(
+            each[0],
+            alike=len(each),
+            alike_ns=sum(one.length_ns for one in each),
+            alike_steps=(min(one.step for one in each), max(one.step for one in each)),
+        )
         for each in alike.values()
     )
 

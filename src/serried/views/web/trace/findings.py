@@ -26,7 +26,7 @@ from serried.trace.measure.path.gaps import Gap, gap_before
 from serried.trace.measure.verdict import run_verdict
 from serried.trace.model.trace import Trace
 from serried.views.sentences import LANGUAGES, phrase, say
-from serried.views.trace.gaps import gap_document, gap_sentences, way_sentences
+from serried.views.trace.gaps import gap_document, gap_head, gap_sentences, way_sentences
 from serried.views.trace.verdict import next_command, verdict_lines
 from serried.views.trace.words import CAUSES
 from serried.views.web.trace.payload import NamedTrace
@@ -73,6 +73,7 @@ def _of_cause(cause: Cause) -> dict[str, Any]:
     ranks = list(cause.ranks or ())
     return {
         "kind": "slow",
+        "head": None,
         "lines": _said([cause.verdict, *cause.chain]),
         "more": _said(cause.cures),
         "share": cause.cost,
@@ -85,6 +86,7 @@ def _of_gap(gap: Gap, table: TraceTable) -> dict[str, Any]:
     row = _row_of(table.trace, gap)
     return {
         "kind": "gap",
+        "head": _said([gap_head(gap)]),
         "lines": _said(gap_sentences(gap)),
         "more": _said(way_sentences(gap)),
         "share": None,
@@ -126,6 +128,7 @@ def _of_bubble(analysis: Analysis) -> Iterator[dict[str, Any]]:
     causes = sorted(found.bubbles.causes.items(), key=lambda each: -each[1])
     yield {
         "kind": "bubble",
+        "head": None,
         "lines": {lang: [*_said(told)[lang], _causes(causes, lang)] for lang in LANGUAGES},
         "more": {lang: [] for lang in LANGUAGES},
         "share": share,

@@ -18,6 +18,7 @@ import { askDocument } from "../base/questions.js";
 /**
  * @typedef {object} Card
  * @property {"slow" | "gap" | "bubble"} kind
+ * @property {Lines | null} head  what all that is like it takes, in a few words
  * @property {Lines} lines  what it is, the first in one sentence
  * @property {Lines} more   what it came from, or what to do
  * @property {number | null} share  of a step
@@ -111,11 +112,14 @@ export class FindingsPanel {
   /** @param {Card} card @param {number} at */
   _card(card, at) {
     const [first] = card.lines[language()] ?? [];
-    const share = card.share === null ? "" : ` ${percentText(card.share)}`;
+    const [head] = card.head?.[language()] ?? [];
+    // The bubble's sentence says its share itself.
+    const share =
+      card.share === null || card.kind === "bubble" ? "" : ` ${percentText(card.share)}`;
     const button = make(
       "button",
       { type: "button", class: "card", title: first ?? "", "aria-pressed": "false" },
-      make("b", {}, `${t(`findings.${card.kind}`)}${share}`),
+      make("b", {}, head ?? `${t(`findings.${card.kind}`)}${share}`),
       ` ${first ?? ""}`,
     );
     button.addEventListener("click", () => this._choose(at));
