@@ -34,7 +34,7 @@ def test_a_profile_tells_where_the_time_of_its_gpus_went(
 ) -> None:
     workbench = page_of(profile, lang=lang)
     told = workbench.text("#gpus").replace("\t", " ")
-    for words in (*TOLD[lang], "54.7 % 22.6 % 22.4 % 0.4 % 20.1 %", "53.6 % 17.7 % 28.7 %"):
+    for words in (*TOLD[lang], "54.7% 22.6% 22.4% 0.4% 20.1%", "53.6% 17.7% 28.7%"):
         assert words in told
     workbench.choose("gpus-rank", "0")
     assert "195.3 ms" in workbench.text("#gpus-one") != told

@@ -46,7 +46,7 @@ def test_schedules_stand_one_under_another_with_their_numbers(page_of: Open, pla
     workbench = page_of(plain, "view=schedule&name=1f1b,zb-h1")
     heads = workbench.page.locator(".head").all_inner_texts()
     assert [head.split("\n")[0] for head in heads] == ["1f1b", "zb-h1"]
-    for words in ("33 makespan", "27.3 % of makespan", "37.5 % over ideal", "27.3 % of window",
+    for words in ("33 makespan", "27.3% of makespan", "37.5% over ideal", "27.3% of window",
                   "4 to W", "4 to I", "(p - 1)(f + b) = 9 for c = 0"):  # fmt: skip
         assert words in heads[0]
     first, second = (workbench.read(f"whereAction({block}, '0F0')") for block in (0, 1))

@@ -9,7 +9,7 @@ test("durations carry four digits and their unit", () => {
     "0 ns",
     "7 ns",
     "999 ns",
-    "1.500 µs",
+    "1.500 us",
     "12.35 ms",
     "2.000 s",
     "123.5 s",

@@ -47,10 +47,10 @@ test("a rank without a value has no colour", () => {
 });
 
 test("values have their unit, and a sign only where one is written", () => {
-  assert.equal(heat().text(0.256), "25.6 %");
-  assert.equal(heat().text(-0.05), "−5.0 %");
-  assert.equal(heat().text(-0.0001), "0.0 %");
-  assert.equal(heat().difference(0.2), "−20.0 %");
+  assert.equal(heat().text(0.256), "25.6%");
+  assert.equal(heat().text(-0.05), "−5.0%");
+  assert.equal(heat().text(-0.0001), "0.0%");
+  assert.equal(heat().difference(0.2), "−20.0%");
   assert.equal(heat({ unit: "ns", median: 1e6 }).difference(3e6), "+2.000 ms");
 });
 

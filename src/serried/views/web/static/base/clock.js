@@ -3,7 +3,7 @@
 const UNITS = [
   { name: "s", ns: 1e9 },
   { name: "ms", ns: 1e6 },
-  { name: "µs", ns: 1e3 },
+  { name: "us", ns: 1e3 },
   { name: "ns", ns: 1 },
 ];
 

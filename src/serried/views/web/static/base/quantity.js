@@ -16,9 +16,9 @@ export function numberText(value) {
   return format.format(Number.isInteger(value) ? value : Number(value.toPrecision(6)));
 }
 
-/** Writes a share of one: 27.3 %. @param {number} share */
+/** Writes a share of one: 27.3%. @param {number} share */
 export function percentText(share) {
-  return `${(100 * share).toFixed(1)} %`;
+  return `${(100 * share).toFixed(1)}%`;
 }
 
 /**

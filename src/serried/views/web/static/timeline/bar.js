@@ -154,7 +154,7 @@ export function showBubble(tracks) {
   const place = byId("bubble");
   showPeriod(tracks, tracks.periods);
   if (tracks.periods?.periods) return void place.removeAttribute("title");
-  const percent = (/** @type {number} */ share) => `${(100 * share).toFixed(1)} %`;
+  const percent = (/** @type {number} */ share) => `${(100 * share).toFixed(1)}%`;
   if (!statistics || statistics.bubble === null) {
     place.replaceChildren();
     return;

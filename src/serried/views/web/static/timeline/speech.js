@@ -36,7 +36,7 @@ export function groupName({ by, label, size, busy, hasRest }, group) {
   return [
     isRest ? t("timeline.ungrouped") : own,
     counted("unit.ranks", size[group]),
-    t("timeline.busy", { share: `${Math.round(100 * busy[group])} %` }),
+    t("timeline.busy", { share: `${Math.round(100 * busy[group])}%` }),
   ];
 }
 
