@@ -38,12 +38,31 @@ def test_two_thirds_of_the_window_are_picture(page_of: Open, plain: str, query: 
 def test_two_thirds_are_picture_where_the_form_is_a_strip_above_it(
     page_of: Open, plain: str, traced: str
 ) -> None:
-    hang = "view=diagnose&diagnosed=example&world_size=8&tp=2&pp=2&order=tp-dp-pp"
+    hang = "view=diagnose&diagnosed=example:skipped-all-reduce&world_size=8&tp=2&pp=2"
+    hang += "&order=tp-dp-pp"
     for address, query in ((traced, ""), (plain, "view=plan"), (plain, hang)):
         workbench = page_of(address, query)
         assert workbench.page.evaluate(PICTURE) >= 0.65, query
+        assert not workbench.page.is_visible("#absent")
         assert workbench.page.is_visible("#tp") and workbench.page.is_visible("#launch-open")
         assert not workbench.page.locator("#examples li").first.is_visible()
+
+
+def test_a_selection_leaves_the_picture_what_is_left_beside_the_right_column(
+    page_of: Open, plain: str, traced: str
+) -> None:
+    for address, query, least in (
+        (plain, "rank=5", 0.57),
+        (plain, "view=plan&rank=5", 0.44),
+        (traced, "rank=1", 0.44),
+    ):
+        workbench = page_of(address, query)
+        assert workbench.page.evaluate(PICTURE) >= least, query
+        assert workbench.page.is_visible("#tp"), "the form is a strip above the picture"
+    workbench = page_of(plain, "rank=5")
+    workbench.press("q")
+    box = workbench.page.locator("#left").bounding_box()
+    assert box and box["width"] == 264, "and a column again once nothing is selected"
 
 
 def test_each_tab_has_its_address_and_keeps_the_selection(page_of: Open, plain: str) -> None:

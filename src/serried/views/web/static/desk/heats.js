@@ -2,15 +2,14 @@
 // stands out.
 
 import { byId, make } from "../base/dom.js";
-import { has, language, number, t } from "../base/i18n.js";
+import { has, language, t } from "../base/i18n.js";
 import { Refusal, askPayload } from "../base/questions.js";
-import { css, onThemeChange, theme } from "../base/theme.js";
-import { Heat, rampColour } from "../map/heat.js";
+import { onThemeChange } from "../base/theme.js";
+import { Heat } from "../map/heat.js";
 import { planWords } from "../plan/state.js";
 import { findings } from "./checks.js";
 import { question } from "./state/fields.js";
 
-const STOPS = 24;
 /** What names a figure of the plan, and those that it has. */
 const PLAN = "plan.";
 const PLANNED = ["memory", "memory_share", "sent", "sent_across"];
@@ -213,26 +212,8 @@ export class HeatDesk {
     return question(state, language(), { ...planWords(state), figure });
   }
 
-  /** @param {Heat} heat */
+  /** Returns what the figure is, and who stands out; its scale stands below the map. @param {Heat} heat */
   _legend(heat) {
-    const ramp = heat.ramp(theme().dark);
-    const { low, high } = heat.span;
-    const colours = Array.from({ length: STOPS }, (_, i) => css(rampColour(ramp, i / (STOPS - 1))));
-    const bar = make(
-      "div",
-      { class: "ramp", role: "img", "aria-label": t("heat.legend", words(heat)) },
-      make("i", {}),
-    );
-    bar.style.background = `linear-gradient(to right, ${colours.join(",")})`;
-    /** @type {HTMLElement} */ (bar.firstElementChild).style.left =
-      `${100 * heat.level(heat.median)}%`;
-    const ends = make(
-      "p",
-      { class: "ramp-ends" },
-      make("span", {}, heat.text(low)),
-      make("span", { title: t("heat.median") }, `${t("heat.median")} ${heat.text(heat.median)}`),
-      make("span", {}, heat.text(high)),
-    );
     const rows = heat.outliers.map(({ rank, value }) => {
       const button = make(
         "button",
@@ -257,8 +238,6 @@ export class HeatDesk {
     const found = check ? findings(check, (rank) => this._open(rank)) : [];
     return [
       make("p", {}, make("b", {}, figureName(heat.figure)), ` · ${figureMeaning(heat.figure)}`),
-      bar,
-      ends,
       ...found,
       ...list,
     ];
@@ -279,17 +258,6 @@ function isPlanned(figure) {
 /** @param {...Node} children */
 function panel(...children) {
   /** @type {HTMLElement} */ (byId("heat-panel").querySelector("div")).replaceChildren(...children);
-}
-
-/** @param {Heat} heat */
-function words(heat) {
-  return {
-    figure: figureName(heat.figure),
-    least: heat.text(heat.least),
-    median: heat.text(heat.median),
-    most: heat.text(heat.most),
-    ranks: number(heat.values.length),
-  };
 }
 
 /** Names a figure. @param {string} figure */

@@ -19,6 +19,8 @@ import { Tour } from "./tour.js";
 
 /** The tabs whose form is a strip above the picture (style/strip.css). */
 const STRIPS = ["plan", "run", "diagnose"];
+/** Those where it becomes one beside the right column. */
+const STRIPS_BESIDE = ["layout"];
 
 /** Turns the page from one tab to another. */
 export class Tabs {
@@ -29,6 +31,8 @@ export class Tabs {
     for (const tab of TABS) byId(`view-${tab}`).addEventListener("click", () => this.open(tab));
     byId("left-toggle").addEventListener("click", () => this.toggleLeft());
     document.addEventListener("spoken", () => this.met());
+    const beside = new MutationObserver(() => this._fold());
+    beside.observe(byId("right"), { attributeFilter: ["hidden"], attributes: true });
   }
 
   /** The tab that is open. */
@@ -57,8 +61,9 @@ export class Tabs {
   /** Shows which tab the state opens, and what there is to open. */
   show() {
     const { page, view } = this;
-    if (document.body.dataset.view !== view) this._fold();
+    const isOther = document.body.dataset.view !== view;
     document.body.dataset.view = view;
+    if (isOther) this._fold();
     for (const tab of TABS) {
       const button = byId(`view-${tab}`);
       if (tab === view) button.setAttribute("aria-current", "page");
@@ -84,9 +89,12 @@ export class Tabs {
     return [told, " ", make("button", { type: "button", click: open }, t("example.hang"))];
   }
 
-  /** Folds the examples where they would lie over the picture. */
+  /** Lays the form as a strip or a column, and folds the examples where they would lie over it. */
   _fold() {
-    const isStrip = STRIPS.includes(this.view);
+    const { view } = this;
+    const isStrip =
+      STRIPS.includes(view) || (STRIPS_BESIDE.includes(view) && !byId("right").hidden);
+    document.body.toggleAttribute("data-strip", isStrip);
     /** @type {HTMLDetailsElement} */ (byId("examples")).open = !isStrip;
   }
 

@@ -23,6 +23,8 @@ const PLAIN = { columns: 0, gap: 0, left: 0, top: 0, pad: 0 };
 const GUTTER = 80;
 const NAME = 17;
 const MOST_BANDS = 128;
+/** Nodes up to which one's cells may stand in a row too, where that makes them larger. */
+const FEW_NODES = 2;
 
 /**
  * Returns the levels of an arrangement.
@@ -58,8 +60,10 @@ export function byNode(scene) {
   const rooms = job.node_gpus.map((gpus) => gpus / job.gpus_per_rank);
   const node = { ...PLAIN, gap: 8, top: NAME, pad: 4, isSmall: true };
   const cells = { ...PLAIN, name: "cell", place: scene.localRank, count: most };
-  const inner = { ...cells, columns: nodeColumns(most) };
   const numNodes = last(scene.node) + 1;
+  const usual = nodeColumns(most);
+  const inner =
+    numNodes <= FEW_NODES ? { ...cells, choices: [usual, most] } : { ...cells, columns: usual };
   const nodes = { ...node, name: "node", place: scene.node, count: numNodes, rooms };
   if (rooms.length) return [nodes, inner];
   /** @type {Level[]} */

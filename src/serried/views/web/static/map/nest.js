@@ -15,6 +15,7 @@
  * @property {Int32Array} place  of each rank: where the item that holds it stands in the one around
  * @property {number} count      places at most
  * @property {number} columns    0 for as many as fit best
+ * @property {number[]} [choices]  the numbers of columns to choose from, where not any will do
  * @property {number} gap        pixels between items, as the whole is shown
  * @property {number} left       pixels that names take at the left of an item
  * @property {number} top        pixels that names take above
@@ -279,7 +280,8 @@ export class Nest {
    */
   _try(free, chosen, frame, best) {
     if (chosen.length < free.length) {
-      for (const columns of columnsTried(this.levels[free[chosen.length]].count))
+      const { choices, count } = this.levels[free[chosen.length]];
+      for (const columns of choices ?? columnsTried(count))
         this._try(free, [...chosen, columns], frame, best);
       return;
     }

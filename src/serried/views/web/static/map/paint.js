@@ -175,15 +175,20 @@ function paintFilled(picture, context) {
     if (!numbers) continue;
     const letters = rgb < 0 ? theme.text : isPale(rgb) ? theme.letters : LIGHT_LETTERS;
     paintNumber(picture, context, rank, { left, top, width, height, letters, size: numbers });
-    if (!heat || height < VALUES_FROM || rgb < 0) continue;
+    const text = heat ? heat.text(heat.values[rank]) : groupText(shade, rank);
+    if (!text || height < VALUES_FROM || rgb < 0) continue;
     context.font = `${numbers}px ${theme.font}`;
     context.fillStyle = letters;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    const text = heat.text(heat.values[rank]);
     if (context.measureText(text).width <= width - 4 * inset)
       context.fillText(text, left + width / 2, top + 0.62 * height);
   }
+}
+
+/** Names the group that a cell is filled by, "" where it is by none. @param {import("./shade.js").Shade} shade @param {number} rank */
+function groupText({ name, groups }, rank) {
+  return groups ? `${name} ${groups[rank]}` : "";
 }
 
 /** @param {Picture} picture @param {CanvasRenderingContext2D} context */

@@ -11,6 +11,7 @@ import { rampColour } from "./heat.js";
  * @property {number} count       how many stages or groups there are
  * @property {string[]} ramp      their colours, from the first to the last
  * @property {Int32Array} colours  0xRRGGBB of each rank, -1 for none
+ * @property {Int32Array | null} groups  of groups that of each rank, -1 for none
  */
 
 /**
@@ -22,7 +23,7 @@ import { rampColour } from "./heat.js";
  */
 export function shadeOfHeat(heat, worldSize, dark) {
   const colours = Int32Array.from({ length: worldSize }, (_, rank) => heat.colour(rank, dark));
-  return { by: "figure", name: "", count: 0, ramp: heat.ramp(dark), colours };
+  return { by: "figure", name: "", count: 0, ramp: heat.ramp(dark), colours, groups: null };
 }
 
 /**
@@ -61,5 +62,5 @@ function ordered(numbers, count, by, name, order, dark) {
     rampColour(ramp, count > 1 ? i / (count - 1) : 0.5),
   );
   const colours = numbers.map((number) => (number < 0 ? -1 : table[number]));
-  return { by, name, count, ramp, colours };
+  return { by, name, count, ramp, colours, groups: name ? numbers : null };
 }

@@ -32,7 +32,14 @@ const PAN_PIXELS = 80;
 /** @typedef {import("./arrangement.js").Arrangement} Arrangement */
 
 /** @type {import("./shade.js").Shade} */
-const NO_SHADE = { by: "stage", name: "", count: 0, ramp: [], colours: new Int32Array(0) };
+const NO_SHADE = {
+  by: "stage",
+  name: "",
+  count: 0,
+  ramp: [],
+  colours: new Int32Array(0),
+  groups: null,
+};
 
 /** Draws a scene on two canvases: the map below, what is lit above. */
 export class MapView {
