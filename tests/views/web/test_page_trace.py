@@ -229,7 +229,7 @@ def test_a_range_shows_what_its_ranks_did_and_is_copied_as_text(
     panel = workbench.text("#stretch")
     for words in RANGE[lang]:
         assert words.lower() in panel.lower()
-    shares = [float(each) for each in re.findall(r"([\d.]+) %", panel)]
+    shares = [float(each) for each in re.findall(r"([\d.]+)%", panel)]
     assert shares[0] + shares[1] == pytest.approx(100, abs=0.11)
     workbench.click("#copy-stretch")
     lines = workbench.copied().split("\n")
