@@ -76,7 +76,7 @@ def test_every_schedule_cause_and_closed_form_has_its_words() -> None:
 
 
 def test_chinese_sentences_are_chinese() -> None:
-    latin = {"bar.language", "basics.stage", "map.stage", "map.by_stage"}
+    latin = {"bar.language", "basics.stage", "map.stage"}
     latin |= {"timeline.rank", "timeline.stage", "timeline.place", "groups.copy_json"}
     latin |= {"selected.rank", "selected.slice", "tip.slice"}
     latin |= {"fact.local_rank", "fact.gpu", "fact.stage", "fact.rank"}

@@ -19,13 +19,6 @@ from serried.views.explain.plain import wrap
 from serried.views.sentences import LANGUAGES, say, tell
 from serried.views.trace.text import ROOM, labelled
 
-_ALIKE = {
-    "root": "{count:,} waits come from the same, {total} in all, {steps}",
-    "exchange": "{count:,} waits come from collectives that hold ranks up, {total} in all, {steps}",
-    "transfer": "{count:,} waits come from messages that take long, {total} in all, {steps}",
-    "": "{count:,} waits are like it, {total} in all, {steps}",
-}
-"""How waits of one cause are counted, by the kind of their root."""
 _PLAN_SHARE = 0.02
 """The share of a gap from which on the plan's part is told."""
 _ON_THE_WAY = 0.02
@@ -87,8 +80,15 @@ def gap_sentences(gap: Gap) -> list[Sentence]:
         )
     if gap.alike < 2:
         return [told]
+    kind = gap.root.kind if gap.root else ""
     alike = said(
-        _ALIKE["" if gap.root is None else gap.root.kind if gap.root.kind in OF_ALL else "root"],
+        "{count:,} waits are like it, {total} in all, {steps}"
+        if not kind
+        else "{count:,} waits come from the same, {total} in all, {steps}"
+        if kind not in OF_ALL
+        else "{count:,} waits come from collectives that hold ranks up, {total} in all, {steps}"
+        if kind == "exchange"
+        else "{count:,} waits come from messages that take long, {total} in all, {steps}",
         count=gap.alike,
         total=_time(gap.alike_ns),
         steps=_steps(gap),
