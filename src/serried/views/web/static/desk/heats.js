@@ -212,7 +212,10 @@ export class HeatDesk {
     return question(state, language(), { ...planWords(state), figure });
   }
 
-  /** Returns what the figure is, and who stands out; its scale stands below the map. @param {Heat} heat */
+  /**
+   * Returns what the figure is, and who stands out; its scale stands below the map.
+   * @param {Heat} heat
+   */
   _legend(heat) {
     const rows = heat.outliers.map(({ rank, value }) => {
       const button = make(

@@ -186,7 +186,11 @@ function paintFilled(picture, context) {
   }
 }
 
-/** Names the group that a cell is filled by, "" where it is by none. @param {import("./shade.js").Shade} shade @param {number} rank */
+/**
+ * Names the group that a cell is filled by, "" where it is by none.
+ * @param {import("./shade.js").Shade} shade
+ * @param {number} rank
+ */
 function groupText({ name, groups }, rank) {
   return groups ? `${name} ${groups[rank]}` : "";
 }

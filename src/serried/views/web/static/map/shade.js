@@ -14,6 +14,16 @@ import { rampColour } from "./heat.js";
  * @property {Int32Array | null} groups  of groups that of each rank, -1 for none
  */
 
+/** @type {Shade} */
+export const NO_SHADE = {
+  by: "stage",
+  name: "",
+  count: 0,
+  ramp: [],
+  colours: new Int32Array(0),
+  groups: null,
+};
+
 /**
  * Returns the colours of a figure.
  * @param {Heat} heat

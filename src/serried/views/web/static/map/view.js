@@ -11,7 +11,7 @@ import { paintLit } from "./light.js";
 import { MARGIN as NAMES } from "./names.js";
 import { Nest } from "./nest.js";
 import { marksOf, paintMap, showsMarks } from "./paint.js";
-import { shadeOf, shadeOfHeat } from "./shade.js";
+import { NO_SHADE, shadeOf, shadeOfHeat } from "./shade.js";
 import { tilesOf } from "./tiles.js";
 
 const MARGIN = 12;
@@ -30,16 +30,6 @@ const PAN_PIXELS = 80;
  */
 
 /** @typedef {import("./arrangement.js").Arrangement} Arrangement */
-
-/** @type {import("./shade.js").Shade} */
-const NO_SHADE = {
-  by: "stage",
-  name: "",
-  count: 0,
-  ramp: [],
-  colours: new Int32Array(0),
-  groups: null,
-};
 
 /** Draws a scene on two canvases: the map below, what is lit above. */
 export class MapView {
