@@ -313,6 +313,8 @@ def test_counters_alone_tell_the_number_that_is_open_and_no_rank_behind() -> Non
     assert cause.ranks is None
     assert cause.collective is not None
     assert (cause.collective.seq, cause.collective.group) == (8, "default_pg")
+    first = first_cause(row.format(rank=0, last=1, done=-1)).collective
+    assert first is not None and first.seq == 1
 
 
 def test_a_message_is_read_that_was_broken_between_its_words() -> None:

@@ -81,7 +81,7 @@ _TELLING = re.compile(
     rb"lagging|world_rank=|returned nan|num_local_procs|node.rank|nproc|al_ranks=|low on resource|"
     rb"REEMPT|NotReady|NodeLost|JobState=|xitCode|^N(?:am|od)e: |^ +(?:Last )?State: |0/\d+ +Error|"
     rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
-    rb"bus bandwidth|OSU MPI|reported by process|endezvous|"
+    rb"bus bandwidth|OSU MPI|reported by process|endezvous|enqueued|"
     + "已杀死|段错误|store.based barrier|estart".encode()
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {

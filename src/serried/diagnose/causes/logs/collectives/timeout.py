@@ -262,4 +262,5 @@ def _with_open_number(wait: LoggedWait) -> LoggedWait:
     issued, done = facts.last_enqueued, facts.last_completed
     if facts.seq is not None or issued is None or done is None or issued <= done:
         return wait
-    return replace(wait, facts=replace(facts, seq=done + 1))
+    # -1 says that none is done, of calls that torch counts from 1 on.
+    return replace(wait, facts=replace(facts, seq=max(done + 1, min(issued, 1))))
