@@ -153,7 +153,9 @@ def nearest_actions(eye: str) -> tuple[float, str, str]:
     return min((difference(seen[i], seen[j]), colours[i], colours[j]) for i, j in pairs)
 
 
-@pytest.mark.parametrize(("eye", "apart"), [("usual", 10), ("protan", 5), ("deutan", 5)])
+@pytest.mark.parametrize(
+    ("eye", "apart"), [("usual", 10), ("protan", 5), ("deutan", 5), ("tritan", 4.5)]
+)
 def test_colours_of_any_two_actions_lie_well_apart(eye: str, apart: float) -> None:
     found, *pair = nearest_actions(eye)
     assert found >= apart, pair

@@ -132,6 +132,17 @@ def test_a_file_of_a_terabyte_is_recognised_by_its_beginning() -> None:
     assert kind_of(Sample("x", 1 << 40, LOG * 1000)) is Kind.LOG
 
 
+@pytest.mark.parametrize("which", FILES)
+def test_a_gigabyte_of_each_kind_is_told_by_its_beginning(which: str, tmp_path: Path) -> None:
+    kind, name, make = FILES[which]
+    sample = of(make(tmp_path), name, size=1 << 30)
+    if kind is Kind.LAUNCH:
+        with pytest.raises(InputError, match="a launch file holds at most 1 MB"):
+            kind_of(sample)
+    else:
+        assert kind_of(sample) is kind
+
+
 def test_a_gigabyte_of_nothing_is_refused_without_being_read(tmp_path: Path) -> None:
     path = tmp_path / "hole"
     with path.open("wb") as file:

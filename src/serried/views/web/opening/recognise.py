@@ -137,12 +137,13 @@ def _text(sample: Sample, text: str, *, is_alone: bool) -> Kind | None:
     if written is None and (kind := _logged(text)):
         return kind
     launch = _launch(sample, text)
-    if written is None and launch is not LaunchText.READ and _tells_of_trouble(text):
+    may_be_log = written is None and not begin.startswith("#!")
+    if may_be_log and launch is not LaunchText.READ and _tells_of_trouble(text):
         return Kind.LOG
     if launch in (LaunchText.READ, LaunchText.BARE) or (launch is LaunchText.REFUSED and is_alone):
         return Kind.LAUNCH
     is_called_log = PurePath(sample.name).suffix in LOG_SUFFIXES
-    return Kind.LOG if written is None and is_called_log else None
+    return Kind.LOG if may_be_log and is_called_log else None
 
 
 def _logged(text: str) -> Kind | None:
