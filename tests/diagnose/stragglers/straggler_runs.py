@@ -42,6 +42,28 @@ def unequal(seed: int, *, spread: float) -> Trace:
     )
 
 
+def on_a_busy_host(seed: int, *, stalls: int = 0, spells: float = 0.0) -> Trace:
+    """Returns a run whose host holds up single microbatches, or all that it does for a while.
+
+    ``stalls`` microbatches are long in both directions; of four microbatches one after the other
+    the lengths are alike, and vary by ``spells`` from four to four.
+    """
+    noise = np.random.default_rng(seed)
+    held = {(0, 1 + i % 10, (3 * i) % 8) for i in range(stalls)}
+    of_spells = np.exp(spells * noise.normal(size=(2, 12, 2)))
+
+    def took(usual: int, pipeline: int, step: int, microbatch: int) -> int:
+        longer = 8.0 if (pipeline, step, microbatch) in held else 1.0
+        longer *= of_spells[pipeline, step, microbatch // 4]
+        return int(usual * longer * (1 + NOISE * noise.normal()))
+
+    return simulated_run(
+        num_steps=12,
+        forward=lambda pipeline, step, _, i: took(FORWARD, pipeline, step, i),
+        backward=lambda pipeline, step, _, i: took(BACKWARD, pipeline, step, i),
+    )
+
+
 def nothing(*_: int) -> float:
     return 1.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serried.diagnose.stragglers.of_trace import trace_causes
-from tests.diagnose.stragglers.straggler_runs import nothing, pipelines, unequal
+from tests.diagnose.stragglers.straggler_runs import nothing, on_a_busy_host, pipelines, unequal
 
 
 def test_microbatches_of_unequal_length_are_told_and_no_rank_is_named() -> None:
@@ -21,3 +21,14 @@ def test_a_slow_rank_is_no_unequal_length() -> None:
 
 def test_equal_microbatches_are_not_told() -> None:
     assert list(trace_causes(pipelines(nothing, 4, steps=12))) == []
+
+
+def test_stalls_of_a_few_microbatches_are_no_unequal_length() -> None:
+    assert "sequence_length" not in {
+        each.kind for each in trace_causes(on_a_busy_host(1, stalls=2))
+    }
+
+
+def test_neighbours_that_are_long_alike_are_no_unequal_length() -> None:
+    kinds = {each.kind for each in trace_causes(on_a_busy_host(1, spells=0.6))}
+    assert "sequence_length" not in kinds
