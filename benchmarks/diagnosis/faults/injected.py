@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.diagnosis.faults import links, throttle
-from benchmarks.diagnosis.faults.fault import CAUSES, Fault
+from benchmarks.diagnosis.faults.fault import CAUSES, HEALTHY, Fault
 from benchmarks.diagnosis.faults.standing import FULL, STILL_S
 from serried.diagnose.evidence.records.guard_file import RUNS, read_guard_file
 from serried.diagnose.gather import gather
@@ -31,6 +31,14 @@ STARTING_S, LONGEST_S = 120.0, 90.0
 SETTLED_S = 3 * STILL_S
 """How long a rank must not have gone on for the job to count as standing."""
 DISK_BYTES = 64 << 10
+PRELOADED = [
+    "serried.api",
+    "serried.runtime.run.preload",
+    "benchmarks.diagnosis.faults.campaign",
+    "benchmarks.diagnosis.faults.slowed",
+    "benchmarks.diagnosis.faults.standing",
+]
+"""What every rank needs: loaded once, or it takes each rank more than a second of a processor."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,12 @@ class Outcome:
 
     @property
     def is_right(self) -> bool:
-        """Whether just the ranks at fault are named; of a link its other end may be, too."""
+        """Whether just the ranks at fault are named; of a link its other end may be, too.
+
+        Of a run without a fault nothing at all may be told.
+        """
+        if self.fault.kind in HEALTHY:
+            return not self.named and self.is_cause_right
         if self.fault.kind == "slow link":
             return self.fault.rank in self.named and len(self.named) <= 2
         return self.named == self.fault.roots
@@ -100,7 +113,7 @@ def _started(
     fault: Fault, folder: Path, work: Path, hosts: Sequence[str]
 ) -> list[ForkServerProcess]:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["serried.runtime.run.preload"])
+    context.set_forkserver_preload(PRELOADED)
     ranks = [
         context.Process(
             target=_be_rank,

@@ -54,8 +54,9 @@ class Tally:
             share = right / len(faults)
             yield f"root named: {right} of {len(faults)} ({share:.1%}), with its cause {causes}"
         if quiet:
-            found = sum(not each.is_right for each in quiet)
-            yield f"a rank named without a fault: {found} of {len(quiet)}"
+            named = sum(each.accuses for each in quiet)
+            told = sum(not each.is_right for each in quiet)
+            yield f"without a fault: {len(quiet)}, a rank named in {named}, a fault told in {told}"
 
     def _of(self, kind: str) -> list[Outcome]:
         return [each for each in self.outcomes if each.fault.kind == kind]
