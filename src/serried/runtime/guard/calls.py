@@ -13,6 +13,7 @@ a count that holds those that Python never saw. Of gloo's count messages are tak
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple
@@ -21,12 +22,7 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.distributed as dist
 
-from serried.diagnose.evidence.records.guard_file import (
-    DTYPES,
-    OPS,
-    GuardedGroup,
-    packed_place,
-)
+from serried.diagnose.evidence.records.guard_file import DTYPES, OPS, GuardedGroup, packed_place
 from serried.runtime.guard.operations import OperationLog
 from serried.runtime.hooks.collectives import FUNCTIONAL
 from serried.runtime.hooks.moved_bytes import functional_group
@@ -93,6 +89,7 @@ class TorchCalls:
     def __init__(self, log: OperationLog) -> None:
         self._log: OperationLog | None = log
         self._groups: WeakKeyDictionary[Any, _Known] = WeakKeyDictionary()
+        self._meeting = threading.RLock()  # the guard's thread meets groups, and so does a step
         self._works: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._tensors: dict[int, int] = {}
         self._places: dict[int, int] = {}
@@ -202,13 +199,14 @@ class TorchCalls:
             return log.begin(op, 0)
 
     def _known(self, group: Any, log: OperationLog) -> _Known:
-        known = self._groups.get(group)
-        if known is None:
-            ranks = tuple(dist.get_process_group_ranks(group))
-            name, desc = str(group.group_name), str(group.group_desc)
-            number = log.add_group(GuardedGroup(name, ranks, desc, str(dist.get_backend(group))))
-            known = self._groups[group] = _Known(number, ranks)
-        return known
+        with self._meeting:
+            known = self._groups.get(group)
+            if known is None:
+                ranks = tuple(dist.get_process_group_ranks(group))
+                words = str(group.group_desc), str(dist.get_backend(group))
+                number = log.add_group(GuardedGroup(str(group.group_name), ranks, *words))
+                known = self._groups[group] = _Known(number, ranks)
+            return known
 
     def _waited_for(self, original: Callable[..., Any]) -> Callable[..., Any]:
         works = self._works
