@@ -46,6 +46,19 @@ def test_one_slow_step_names_no_stage() -> None:
     assert found(lambda p, step, s, mb: forward(p, step, s, mb) if step == 2 else FORWARD) is None
 
 
+@pytest.mark.parametrize(("disturbed", "is_named"), [(3, True), (5, False)])
+def test_a_few_steps_in_which_others_are_held_up_hide_no_slow_stage(
+    disturbed: int, is_named: bool
+) -> None:
+    forward = slower_by(0.2)
+
+    def held_up(pipeline: int, step: int, stage: int, microbatch: int) -> int:
+        longer = 2 if stage == 0 and step < disturbed else 1
+        return longer * forward(pipeline, step, stage, microbatch)
+
+    assert (found(held_up, pp=2, dp=1, num_steps=14) is not None) == is_named
+
+
 def test_stages_that_all_differ_name_none() -> None:
     # The largest is 12 % over the median of the others, which differ by 6 % among themselves.
     longer = (0.0, 0.06, 0.12, 0.18)

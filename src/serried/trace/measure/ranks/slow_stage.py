@@ -7,7 +7,7 @@
 Unlike ranks of one stage, stages need not be equal: the last one has the loss, and layers may be
 cut unevenly. So a slow stage says that there is more to do or that it takes longer there, and not
 that a device is slow. It is named where it computes at least 10 % longer than the median of the
-others in four of five steps, and by more than three times what those others differ by; of fewer
+others in three of four steps, and by more than three times what those others differ by; of fewer
 than three steps, where it does so by at least 25 % in each.
 """
 
@@ -27,7 +27,8 @@ WORTH_SAYING = 0.10
 """By less than this stages that were cut evenly may differ."""
 _PLAIN = 0.25
 """What is plain in fewer than three steps."""
-_STEADY = 0.8
+_STEADY = 0.75
+"""The share of steps in which it must be longer: a busy host disturbs some of any run."""
 
 
 @dataclass(frozen=True)
