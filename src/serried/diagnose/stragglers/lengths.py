@@ -27,7 +27,8 @@ from serried.trace.model.trace import Trace
 
 _LEAST_CORRELATION = 0.8
 _LEAST_VARIATION = 0.05
-"""By how much lengths must vary over their mean."""
+"""By how much the middle half of lengths must vary over their median: of a few long ones a busy
+host is to blame as well."""
 _LEAST_COUNT = 12
 _WORTH = 0.05
 _LONGEST = 0.1
@@ -48,7 +49,14 @@ class _Together(NamedTuple):
     rank: NDArray[np.int64]
 
     @property
+    def variation(self) -> float:
+        """How far the middle half goes, of forwards or backwards, whichever vary less."""
+        quarters = [np.quantile(each, (0.25, 0.75)) for each in (self.forward, self.backward)]
+        return float(min(high - low for low, high in quarters))
+
+    @property
     def correlation(self) -> float:
+        """How far forwards and backwards vary together."""
         return _correlation(self.forward, self.backward)
 
     def of_sequences(self) -> bool:
@@ -71,7 +79,7 @@ def length_causes(
     counted = np.isin(spans.step, steps) & (took > 0)
     pairs = _together(spans, took, counted)
     forward = pairs.forward
-    if len(forward) < _LEAST_COUNT or min(forward.std(), pairs.backward.std()) < _LEAST_VARIATION:
+    if len(forward) < _LEAST_COUNT or pairs.variation < _LEAST_VARIATION:
         return
     if pairs.correlation < _LEAST_CORRELATION or not pairs.of_sequences():
         return
