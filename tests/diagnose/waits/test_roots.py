@@ -167,6 +167,14 @@ def test_a_rank_that_left_nothing_is_not_named_where_another_is_known_to_have_di
     assert 6 not in root.waiters
 
 
+def test_who_left_nothing_is_not_named_where_others_left_nothing_either() -> None:
+    """Rank 0 waits for rank 1 in its own group; ranks 2 and 3 may have held rank 1 up."""
+    pair, others = JobGroup("dp_0", "dp", (0, 1)), JobGroup("tp_1", "tp", (1, 2, 3))
+    waits = RankState(0, counts={"dp_0": 4}, doing=RankOperation("all_reduce", "dp_0", 4))
+    [root] = found(JobState.of(4, [pair, others], [waits]))
+    assert (root.kind, root.ranks, root.circle) == (RootKind.SILENT, None, (1, 2, 3))
+
+
 @pytest.mark.parametrize(("of_node", "is_named"), [(None, False), (2, True), (4, False)])
 def test_of_several_that_left_nothing_only_a_whole_node_is_named(
     of_node: int | None, is_named: bool

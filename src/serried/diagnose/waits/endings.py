@@ -21,6 +21,8 @@ _KILLED = -9
 _ABORTED = -6
 _OF_WAITING = ("timeout", "nccl_remote")
 """Signs of a rank that waited, or whose peer went away: torch's watchdog then aborts it."""
+_CAUGHT = frozenset({"gloo_closed", "gloo_timeout"})
+"""Words of an exception that a peer's end or a limit raised, wherever the stack stood."""
 
 
 @dataclass
@@ -34,8 +36,21 @@ class Endings:
     failed_quotes: dict[int, Quote] = field(default_factory=dict)
     expected_bytes: dict[int, int] = field(default_factory=dict)
     """By rank, how many bytes it expected where more came."""
+    arrived_bytes: dict[int, int] = field(default_factory=dict)
+    """By rank, how many came there."""
     fingerprints: dict[int, Sign] = field(default_factory=dict)
     """By rank, what torch's check says of two sides of a collective."""
+    listed: set[int] = field(default_factory=set)
+    """Ranks of one host that its launcher lists, which leaves out who ended with code 0; empty
+    where one of them failed by anything but a peer's end."""
+
+    def left_in_order(self, rank: int, world_size: int) -> bool:
+        """Tells whether a rank ended with code 0 while all others lost their connection to a peer.
+
+        Nobody but the few that the launcher does not list can be that peer.
+        """
+        others = set(range(world_size)) - self.listed
+        return bool(self.failed_in) and rank in others and 2 * len(others) < world_size
 
 
 def endings_of(signs: Iterable[Sign]) -> Endings:
@@ -43,6 +58,8 @@ def endings_of(signs: Iterable[Sign]) -> Endings:
     found = Endings()
     codes: dict[int, Sign] = {}
     waited: set[int] = set()
+    signs = list(signs)
+    caught = {(sign.quote.source, sign.quote.line) for sign in signs if sign.kind in _CAUGHT}
     for sign in signs:
         rank = sign.speaker.global_rank
         if rank is None:
@@ -50,10 +67,11 @@ def endings_of(signs: Iterable[Sign]) -> Endings:
         if sign.kind in _OF_WAITING:
             waited.add(rank)
         if sign.kind == "exception":
-            _exception(found, rank, sign)
+            _exception(found, rank, sign, (sign.quote.source, sign.quote.line) in caught)
         elif sign.kind == "gloo_size":
-            expected = sign.facts.get("expected")
+            expected, arrived = sign.facts.get("expected"), sign.facts.get("arrived")
             found.expected_bytes[rank] = expected if isinstance(expected, int) else 0
+            found.arrived_bytes[rank] = arrived if isinstance(arrived, int) else 0
         elif sign.kind == "fingerprints":
             found.fingerprints.setdefault(rank, sign)
         elif sign.kind == "first_failure" or (
@@ -68,14 +86,22 @@ def endings_of(signs: Iterable[Sign]) -> Endings:
         )
         if is_signal and not is_aborted:
             found.dead.setdefault(rank, sign.quote)
+    if all(_is_of_the_end(found, rank, sign) for rank, sign in codes.items()):
+        found.listed |= set(codes)
     return found
 
 
-def _exception(found: Endings, rank: int, sign: Sign) -> None:
+def _is_of_the_end(found: Endings, rank: int, sign: Sign) -> bool:
+    """Tells whether a launcher's line of a rank is of its only host, and of no end of its own."""
+    is_closed = sign.code in _CLOSED or rank in found.failed_in
+    return sign.facts.get("local_rank") == rank and is_closed
+
+
+def _exception(found: Endings, rank: int, sign: Sign, is_caught: bool) -> None:
     frames = sign.facts.get("frames")
     rows = frames if isinstance(frames, tuple) else ()
     stack = tuple(Frame(function, file, line) for file, line, function in reversed(rows))
-    if operation_of(stack) is not None:
+    if operation_of(stack) is not None or (stack and is_caught):
         found.failed_in.setdefault(rank, stack)
         found.failed_quotes.setdefault(rank, sign.quote)
     elif stack and rank not in found.failed_in:

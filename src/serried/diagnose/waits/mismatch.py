@@ -158,11 +158,13 @@ def is_unusual_there(rank: RankState, operation: RankOperation) -> bool | None:
 
 def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mismatch]:
     """Yields what differs from a member that ended on bytes of another size and left no dump."""
-    refused = [r for r in meeting.group.ranks if _ended_on_size(state.ranks[r], meeting)]
     spoke = {r: op for r, op in meeting.operations.items() if op.numel_in is not None}
+    refused = [r for r in meeting.group.ranks if _ended_on_size(state.ranks[r], meeting, spoke)]
     if not refused or not spoke:
         return
-    guilty = tuple(r for r, op in spoke.items() if is_unusual_there(state.ranks[r], op))
+    guilty: tuple[int, ...] = ()
+    if not _are_most(refused, spoke):
+        guilty = tuple(r for r, op in spoke.items() if is_unusual_there(state.ranks[r], op))
     if not guilty and all(_expected_usual(state.ranks[r], meeting, spoke) for r in refused):
         guilty = _senders(meeting, refused, spoke)
         if not guilty:
@@ -199,24 +201,51 @@ def _senders(
     )
 
 
-def _ended_on_size(rank: RankState, meeting: StalledCollective) -> bool:
+def _ended_on_size(
+    rank: RankState, meeting: StalledCollective, spoke: Mapping[int, RankOperation]
+) -> bool:
     """Tells whether a rank ended on bytes of another size, there or nobody knows where."""
     if rank.expected_bytes is None or rank.counts is not None:
         return False
+    if spoke and not _may_be_there(rank, meeting, spoke):
+        return False
     return rank.doing is None or rank.doing.group in (None, meeting.group.name)
+
+
+def _are_most(refused: list[int], spoke: Mapping[int, RankOperation]) -> bool:
+    """Tells whether several ranks wait in one and the same call, and fewer refused what came."""
+    signatures = {_signature(operation) for operation in spoke.values()}
+    return len(signatures) == 1 and len(spoke) > max(1, len(refused))
 
 
 def _expected_usual(
     rank: RankState, meeting: StalledCollective, spoke: Mapping[int, RankOperation]
 ) -> bool:
-    """Tells whether a rank expected as many bytes as those send who brought what they always do.
+    """Tells whether a rank expected as many bytes as those send who brought what they always do."""
+    return _is_piece(rank.expected_bytes, meeting, spoke) is True
 
-    gloo's ring sends an all-reduce in two pieces for each member.
+
+def _may_be_there(
+    rank: RankState, meeting: StalledCollective, spoke: Mapping[int, RankOperation]
+) -> bool:
+    """Tells whether what a rank got or expected may be of the call in which the others wait."""
+    sizes = (rank.arrived_bytes, rank.expected_bytes)
+    return any(_is_piece(size, meeting, spoke) is not False for size in sizes)
+
+
+def _is_piece(
+    size: int | None, meeting: StalledCollective, spoke: Mapping[int, RankOperation]
+) -> bool | None:
+    """Tells whether so many bytes are what gloo's ring sends at once; None where nothing tells.
+
+    It sends an all-reduce in two pieces for each member, and what is gathered in two.
     """
     operation = next(iter(spoke.values()))
-    whole = (operation.numel_in or 0) * _BYTES.get(operation.dtype or "", 4)
-    piece = whole / (2 * len(meeting.group.ranks))
-    return rank.expected_bytes is not None and abs(rank.expected_bytes - piece) <= 0.02 * piece
+    pieces = {"all_reduce": 2 * len(meeting.group.ranks), "all_gather": 2}.get(operation.op)
+    if pieces is None or size is None:
+        return None
+    piece = (operation.numel_in or 0) * _BYTES.get(operation.dtype or "", 4) / pieces
+    return abs(size - piece) <= max(4, 0.02 * piece)
 
 
 def _previous(rank: RankState, operation: RankOperation) -> RankOperation | None:

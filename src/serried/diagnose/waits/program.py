@@ -23,6 +23,8 @@ Site = tuple[str, int]
 _OPERATIONS = {
     "isend": "send",
     "irecv": "recv",
+    "all_gather_single": "all_gather_into_tensor",
+    "reduce_scatter_single": "reduce_scatter_tensor",
     **{
         name: name
         for name in (
@@ -47,6 +49,11 @@ _OPERATIONS = {
 _COMMUNICATION = re.compile(r"_engine_run_backward$|c10d::|gloo::|p?nccl[A-Z]")
 """Functions in which a stack waits for other ranks, C++ of torch's and its libraries' included."""
 _GPU = re.compile(r"torch/cuda/|\bcu(?:da)?[A-Z]|libcuda|synchronize")
+RECORDED_AS = {
+    "all_gather_into_tensor": ("all_gather", "_all_gather_base"),
+    "reduce_scatter_tensor": ("reduce_scatter", "_reduce_scatter_base"),
+}
+"""What dumps call a collective of Python, beside its own name and ``_NAME_base``."""
 _BEFORE = re.compile(r"(?<![a-z])prev(?:ious)?(?![a-z])|(?<![a-z])left(?![a-z])|upstream")
 _AFTER = re.compile(r"(?<![a-z])ne?xt(?![a-z])|(?<![a-z])right(?![a-z])|downstream")
 

@@ -33,7 +33,7 @@ from serried.diagnose.waits.program import (
     operation_of,
     site_of,
 )
-from serried.diagnose.waits.state import JobState, RankCondition
+from serried.diagnose.waits.state import JobState, RankCondition, RankState
 
 
 class RootKind(Enum):
@@ -134,17 +134,28 @@ def _dead_apart(graph: WaitGraph) -> Iterator[Root]:
 def _without_guess(state: JobState, root: Root) -> Root:
     """Returns a root without ranks where several left nothing, and are not all of some nodes.
 
+    Those count who are awaited, and those of whom nothing is known at all.
+
     Of a node that is lost nothing is left; else files of ranks were not given, and anyone may be
     at fault.
     """
-    ranks, of_node = root.ranks or (), state.gpus_per_node
-    if root.kind is not RootKind.SILENT or len(ranks) < 2:
+    of_node = state.gpus_per_node
+    if root.kind is not RootKind.SILENT:
+        return root
+    unknown = {each.rank for each in state.ranks if _is_unknown(each)}
+    ranks = tuple(sorted({*unknown, *(root.ranks or ())}))
+    if len(ranks) < 2:
         return root
     if of_node and of_node < state.world_size:
         nodes = {rank // of_node for rank in ranks}
         if len(ranks) == len(nodes) * of_node:
             return root
     return replace(root, ranks=None, circle=ranks, confidence=0.4)
+
+
+def _is_unknown(rank: RankState) -> bool:
+    is_told = rank.condition is not RankCondition.UNKNOWN or rank.doing is not None
+    return not is_told and rank.counts is None and not rank.stack and not rank.quotes
 
 
 def _apart(graph: WaitGraph) -> Iterator[Root]:

@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
+from serried.diagnose.evidence.dumps.flight_recorder import FlightDump
 from serried.diagnose.evidence.quote import Quote
-from serried.diagnose.evidence.records.as_dump import QUEUED, entry_of
+from serried.diagnose.evidence.records.as_dump import entry_of
 from serried.diagnose.evidence.records.guard_file import GuardFile
 from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.sign import Sign
@@ -28,6 +28,7 @@ from serried.diagnose.waits.dumped_groups import (
     highest_ranks,
     of_one_job,
 )
+from serried.diagnose.waits.dumped_operation import dumped_operation
 from serried.diagnose.waits.endings import Endings, endings_of
 from serried.diagnose.waits.fingerprints import put_fingerprints
 from serried.diagnose.waits.given import WORLD, GivenGroups
@@ -38,7 +39,14 @@ from serried.diagnose.waits.guarded import (
     given_by_guards,
     of_last_attempt,
 )
-from serried.diagnose.waits.program import Site, directions, operation_of, site_of
+from serried.diagnose.waits.program import (
+    RECORDED_AS,
+    Site,
+    directions,
+    is_in_communication,
+    operation_of,
+    site_of,
+)
 from serried.diagnose.waits.state import (
     JobGroup,
     JobState,
@@ -172,7 +180,7 @@ class _Builder:
             group = self.groups.of(rank, dump, entry)
             if group is None and entry.peer is None:
                 continue
-            found.append(_operation(dump.name, entry, group))
+            found.append(dumped_operation(dump.name, entry, group))
         return tuple(found)
 
     def learn_sites(
@@ -227,6 +235,7 @@ class _Builder:
             doing,
             stack,
             expected_bytes=self.ends.expected_bytes.get(rank),
+            arrived_bytes=self.ends.arrived_bytes.get(rank),
             quotes=tuple(quotes),
         )
 
@@ -260,6 +269,8 @@ class _Builder:
             return RankCondition.DEAD, self.ends.dead[rank]
         if letter in ("gone", "X") and rank not in self.ends.failed_in:
             return RankCondition.FINISHED, None
+        if self.ends.left_in_order(rank, self.world_size):
+            return RankCondition.FINISHED, None
         return (RankCondition.RUNNING if letter else RankCondition.UNKNOWN), None
 
     def _doing(
@@ -287,7 +298,9 @@ class _Builder:
             # waits for what it issued last, and others have not, waits in any case.
             return issued[-1] if issued and not issued[-1].is_finished else None
         if not waiting:
-            return None
+            is_cut_off = rank in self.ends.failed_in and is_in_communication(stack)
+            last = issued[-1] if issued and is_cut_off and issued[-1].peer is None else None
+            return replace(last, is_finished=False) if last else None
         return waiting[0] if _is_queued(waiting) else waiting[-1]
 
     def _guarded_doing(
@@ -299,7 +312,8 @@ class _Builder:
             if entry is not None:
                 group = self.groups.named((entry.group_id, entry.group_name))
                 return replace(
-                    _operation(self.job.ranks[file.rank].source, entry, group), is_finished=False
+                    dumped_operation(self.job.ranks[file.rank].source, entry, group),
+                    is_finished=False,
                 )
         waiting = [each for each in issued if not each.is_finished]
         if _is_queued(waiting):
@@ -328,7 +342,7 @@ class _Builder:
     def _is_same(self, operation: RankOperation, op: str, kind: str | None) -> bool:
         group = self._named.get(operation.group or "")
         is_there = kind is None or group is None or group.kind == kind
-        return is_there and operation.op in (op, f"_{op}_base")
+        return is_there and operation.op in (op, f"_{op}_base", *RECORDED_AS.get(op, ()))
 
     def _peer(self, rank: int, stack: tuple[Frame, ...], op: str) -> int | None:
         site = site_of(stack)
@@ -361,35 +375,3 @@ def _counts(issued: tuple[RankOperation, ...]) -> dict[str, int]:
 def _is_queued(waiting: list[RankOperation]) -> bool:
     """Tells whether several operations stand behind one another, as on a stream of NCCL's."""
     return any(each.is_queued for each in waiting)
-
-
-def _counts_messages(entry: FlightEntry) -> bool:
-    return entry.backend == "gloo" and entry.peer is None and entry.op_id >= entry.seq > 0
-
-
-def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankOperation:
-    peer = entry.peer
-    if peer is not None and group is not None and peer < len(group.ranks):
-        peer = group.ranks[peer] if peer >= 0 else None
-    quote = None
-    if not entry.is_finished:
-        name = group.name if group else entry.group_name
-        which = f"with rank {peer}" if peer is not None else f"{entry.seq} of {name}"
-        quote = Quote(source, 0, f"{entry.backend}:{entry.op} {which}, not over")
-    return RankOperation(
-        entry.op,
-        group.name if group else None,
-        None if entry.peer is not None else entry.seq,
-        peer,
-        entry.numel_in,
-        entry.numel_out,
-        entry.dtype,
-        entry.is_finished,
-        entry.created_ns or None,
-        entry.step,
-        entry.action,
-        quote=quote,
-        messages=entry.op_id - entry.seq if _counts_messages(entry) else None,
-        is_unseen=entry.is_unseen,
-        is_queued=entry.backend == QUEUED,
-    )

@@ -101,6 +101,8 @@ class RankState:
     expected_bytes: int | None = None
     """What it expected in one message where more came, so that it ended: it differs from who
     sent that, and nothing says yet which of the two is wrong."""
+    arrived_bytes: int | None = None
+    """What came where that was expected."""
     quotes: tuple[Quote, ...] = ()
 
     @property
