@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help adapters run test quick check types style unit bench oracle goldens soak screenshots film docs edition \
+.PHONY: help adapters run test quick check types style unit bench oracle goldens soak screenshots film docs edition sbom \
 	headless browser hosts shells system modules \
 	ranks pages web_modules examples views readings others paced clean
 
@@ -120,6 +120,12 @@ film: $(VENV)/.test $(VENV)/.docs browser ## make the film on top of README and 
 
 docs: $(VENV)/.docs modules ## build the documentation's site in both languages, into site/
 	$(BIN)/python -m website.built site
+
+sbom: $(VENV)/.run ## list what serried runs on here as CycloneDX, into sbom.json
+	@[ -x $(VENV)/sbom/bin/cyclonedx-py ] || { $(PYTHON) -m venv $(VENV)/sbom && \
+		$(VENV)/sbom/bin/pip install -q 'cyclonedx-bom>=7,<8'; }
+	$(VENV)/sbom/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml \
+		--output-reproducible -o sbom.json
 
 edition: $(VENV)/.test browser ## draw every tab of the page; BEFORE=COMMIT lays an earlier one beside
 	$(BIN)/python -m docs.edition screenshots/edition $(if $(BEFORE),--before $(BEFORE))

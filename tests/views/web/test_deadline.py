@@ -12,6 +12,7 @@ from serried.views.web import server
 from serried.views.web.deadline import CutOff, Deadlines
 from serried.views.web.gate import Gate
 from serried.views.web.opening.desk import OpeningDesk
+from tests.views.web.wire.test_dropped import framed
 
 
 def test_what_goes_on_without_end_is_cut_off() -> None:
@@ -60,3 +61,21 @@ def test_a_question_without_end_is_answered_by_a_sentence(
         answer = client.get(f"/api/endless?lang={lang}")
         assert (answer.status_code, answer.json()["error"]) == (400, told)
         assert client.get("/api/quick").json() == {"is": "answered"}
+
+
+def test_files_that_take_too_long_to_read_are_refused_by_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def endless(files: object, words: object) -> object:
+        while True:
+            pass
+
+    monkeypatch.setattr("serried.views.web.layout.launch.launch_answer", endless)
+    monkeypatch.setattr(server, "ANSWER_SECONDS", Limit(1, "s", "a test"))
+    app = server.application(OpeningDesk(), Gate("127.0.0.1", 80))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        body = framed(("run.sh", b"torchrun x.py"))
+        headers = {"Content-Type": "application/octet-stream"}
+        answer = client.post("/api/launch?lang=en", content=body, headers=headers)
+    told = "launch took more than 1 s and was ended; ask for less at once"
+    assert (answer.status_code, answer.json()["error"]) == (400, told)

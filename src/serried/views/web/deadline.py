@@ -5,8 +5,13 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+from serried.errors import InputError
+
+Given = TypeVar("Given")
 
 
 class CutOff(BaseException):
@@ -37,6 +42,21 @@ class Deadlines:
             yield
         finally:
             self._leave(thread)
+
+    def answer(self, name: str, seconds: int, make: Callable[[], Given]) -> Given:
+        """Returns what ``make`` makes, as the answer to the question ``name``.
+
+        Raises InputError, in a sentence that names it, where that takes longer than ``seconds``.
+        """
+        try:
+            with self.within(seconds):
+                return make()
+        except CutOff:
+            raise InputError(
+                "{tool} took more than {most} s and was ended; ask for less at once",
+                tool=name,
+                most=seconds,
+            ) from None
 
     def _leave(self, thread: int) -> None:
         with self._changed:

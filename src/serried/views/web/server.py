@@ -43,7 +43,7 @@ from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.finding import Sentence
 from serried.limits import ANSWER_SECONDS
 from serried.views.web.afterwards import Afterwards, AnswersFirst, PromptServer
-from serried.views.web.deadline import CutOff, Deadlines
+from serried.views.web.deadline import Deadlines
 from serried.views.web.edition import STATIC, page_document
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.opening.desk import OpeningDesk
@@ -66,6 +66,8 @@ _WAITING = 1024
 """Connections that may wait to be taken: two hundred browsers open six each."""
 _CLOSING_S = 1
 """Seconds that an answer under way has, once the server is told to stop."""
+_UPLOADS = Deadlines()
+"""Watches the threads that read files which were sent."""
 
 
 def application(desk: OpeningDesk, gate: Gate, afterwards: Afterwards | None = None) -> Starlette:
@@ -250,24 +252,17 @@ def _answering(answers: _Answers) -> Callable[[Request], Response]:
         if answer is None:
             return PlainTextResponse("Not Found", 404)
         try:
-            with deadlines.within(ANSWER_SECONDS.most):
-                return squeezed(_response(answer(words)), request)
+            return deadlines.answer(
+                request.path_params["name"],
+                ANSWER_SECONDS.most,
+                lambda: squeezed(_response(answer(words)), request),
+            )
         except SerriedError as error:
             return refusal(error, words)
-        except CutOff:
-            return refusal(_too_long(request.path_params["name"]), words)
         except Exception as error:
             return mishap(error, request, words)
 
     return endpoint
-
-
-def _too_long(name: str) -> InputError:
-    return InputError(
-        "{tool} took more than {most} s and was ended; ask for less at once",
-        tool=name,
-        most=ANSWER_SECONDS.most,
-    )
 
 
 async def _launch(request: Request) -> Response:
@@ -280,7 +275,12 @@ async def _launch(request: Request) -> Response:
         return PlainTextResponse(f"Files come as {BINARY}.\n", 415)
     try:
         files = read_files(await read_body(request.stream()))
-        return JSONResponse(await run_in_threadpool(launch_answer, files, words))
+        return await run_in_threadpool(
+            _UPLOADS.answer,
+            "launch",
+            ANSWER_SECONDS.most,
+            lambda: JSONResponse(launch_answer(files, words)),
+        )
     except SerriedError as error:
         return refusal(error, words)
     except Exception as error:

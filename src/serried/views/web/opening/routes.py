@@ -22,7 +22,9 @@ from starlette.routing import Route
 
 from serried.errors import SerriedError
 from serried.finding import said
+from serried.limits import ANSWER_SECONDS
 from serried.views.sentences import LANGUAGES, say
+from serried.views.web.deadline import Deadlines
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.kinds import NAMES, Kind
 from serried.views.web.opening.opening import openings_answer
@@ -39,10 +41,16 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def opening_routes(desk: OpeningDesk) -> list[Route]:
     """Returns the routes by which things are opened."""
+    deadlines = Deadlines()
 
     async def recognise(request: Request) -> Response:
         files = read_files(await read_body(request.stream()))
-        return JSONResponse(await run_in_threadpool(recognised_answer, files, desk.copied_bytes))
+        return await run_in_threadpool(
+            deadlines.answer,
+            "recognise",
+            ANSWER_SECONDS.most,
+            lambda: JSONResponse(recognised_answer(files, desk.copied_bytes)),
+        )
 
     async def open_files(request: Request) -> Response:
         folder, stream = desk.folder(), request.stream()
@@ -69,7 +77,12 @@ def opening_routes(desk: OpeningDesk) -> list[Route]:
         return StreamingResponse(_events(desk), media_type="text/event-stream", headers=headers)
 
     async def launch(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(_launch, desk, request))
+        return await run_in_threadpool(
+            deadlines.answer,
+            "openings/launch",
+            ANSWER_SECONDS.most,
+            lambda: JSONResponse(_launch(desk, request)),
+        )
 
     return [
         Route("/api/recognise", _sent(recognise), methods=["POST"]),
