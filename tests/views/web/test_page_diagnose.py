@@ -39,7 +39,7 @@ def test_the_example_of_a_hang_draws_its_chain_and_its_cards_set_map_and_address
     assert told["arrows"] == 7
     lines = workbench.page.locator("#diagnose-verdict > *").all_inner_texts()
     assert len(lines) == 3
-    assert "pyspy_rank_5.txt:4" in lines[1]
+    assert "pyspy_rank_5.txt:7" in lines[1]
     columns = workbench.page.locator(".chain li").evaluate_all(
         "items => items.map(i => i.style.left)"
     )
