@@ -53,6 +53,17 @@ def found(left: LeftBehind, stacks: dict[int, tuple[Frame, ...]]) -> Root | None
     return next(iter(roots(wait_graph(state))), None)
 
 
+def test_ranks_that_wait_for_a_pipelines_messages_are_not_stuck_there() -> None:
+    place = "site-packages/torch/distributed/pipelining/schedules.py"
+    waiting = (Frame("_wait_batch_p2p", place, 683), Frame("step", place, 785), TRAIN)
+    left = LeftBehind([dump(1, calls(1, stands=True))])
+    root = found(left, {0: waiting, 1: ALL_REDUCE})
+    assert root is not None and root.ranks is None
+    computing = (Frame("matmul", "site-packages/torch/functional.py", 4), *waiting[1:])
+    root = found(left, {0: computing, 1: ALL_REDUCE})
+    assert root is not None and root.ranks == (0,)
+
+
 def test_a_rank_inside_torchs_backward_waits_in_the_bucket_that_its_dump_holds() -> None:
     left = LeftBehind([dump(0, calls(3, stands=True)), dump(1, calls(2, stands=False))])
     root = found(left, {0: BACKWARD, 1: READING})

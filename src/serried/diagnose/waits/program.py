@@ -48,6 +48,7 @@ _OPERATIONS = {
 }
 _COMMUNICATION = re.compile(r"_engine_run_backward$|c10d::|gloo::|p?nccl[A-Z]")
 """Functions in which a stack waits for other ranks, C++ of torch's and its libraries' included."""
+_MESSAGES = re.compile(r"torch/distributed/(?:pipelining/|distributed_c10d)")
 _GPU = re.compile(r"torch/cuda/|\bcu(?:da)?[A-Z]|libcuda|synchronize")
 RECORDED_AS = {
     "all_gather_into_tensor": ("all_gather", "_all_gather_base"),
@@ -80,6 +81,17 @@ def is_in_communication(frames: tuple[Frame, ...]) -> bool:
         if "torch/distributed/" in frame.file or _COMMUNICATION.match(frame.function):
             return True
     return False
+
+
+def waits_for_messages(frames: tuple[Frame, ...]) -> bool:
+    """Tells whether the innermost frame is a wait of torch's pipelines, or of its communication.
+
+    >>> waits_for_messages((Frame("_wait_batch_p2p", "torch/distributed/pipelining/x.py", 9),))
+    True
+    >>> waits_for_messages((Frame("write", "torch/distributed/checkpoint/filesystem.py", 9),))
+    False
+    """
+    return bool(frames) and _MESSAGES.search(frames[0].file) is not None
 
 
 def is_elsewhere(frames: tuple[Frame, ...]) -> bool:

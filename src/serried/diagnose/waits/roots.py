@@ -32,6 +32,7 @@ from serried.diagnose.waits.program import (
     is_in_communication,
     operation_of,
     site_of,
+    waits_for_messages,
 )
 from serried.diagnose.waits.state import JobState, RankCondition, RankState
 
@@ -304,12 +305,14 @@ def _stands_among_waiters(graph: WaitGraph, rank: int) -> bool:
 def _may_wait(graph: WaitGraph, rank: int) -> bool:
     """Tells whether a rank that is in no collective may wait for a message that nothing shows.
 
+    One that stands in torch's communication, as its pipelines' waits for batches of messages do,
+    waits for somebody.
     gloo's recorder holds no messages, and Python's stacks end above ``work.wait()``. Where some
     rank is seen in a blocking send or receive, the job has these, and this one would be seen too.
     """
     ranks = graph.state.ranks
     if ranks[rank].stack and not ranks[rank].stack[0].is_users:
-        return False
+        return waits_for_messages(ranks[rank].stack)
     if ranks[rank].counts is None and not ranks[rank].stack:
         return False
     has_messages = any(op.messages for each in ranks for op in each.issued)
