@@ -56,8 +56,12 @@ def test_the_plan_of_the_job_in_view_follows_every_field(page_of: Open, plain: s
     assert shown() == planned(model="gpt3-175b")
     assert not workbench.read("plan()")["fits"]
     assert workbench.picture("plan") != before
+    workbench.click("#plan_a")
     workbench.fill(tp="4")
     assert shown() == planned(model="gpt3-175b", tp="4")
+    compared = workbench.page.locator("#plan-compared-rows th").all_inner_texts()
+    assert compared.index("tp") < compared.index("estimated") < len(compared) - 1
+    workbench.click("#plan_a")
 
     workbench.fill(**{"plan-global_batch": "7", "plan-micro_batch": "2"})
     assert "7" in workbench.text("#plan-fault-global_batch")

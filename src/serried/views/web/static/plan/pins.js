@@ -78,15 +78,20 @@ export class PlanPins {
     const { answer } = this;
     const field = /** @type {HTMLInputElement} */ (byId("plan-same"));
     byId("plan-compared-verdict").textContent = answer?.verdict ?? "";
-    const rows = [...(answer?.asked ?? []), ...(answer?.found ?? [])];
-    const shown = rows.filter(({ differs }) => differs || field.checked);
+    const shownOf = (/** @type {ComparedRow[]} */ rows) =>
+      rows.filter(({ differs }) => differs || field.checked).map(rowOf);
+    const asked = shownOf(answer?.asked ?? []);
+    const found = shownOf(answer?.found ?? []);
+    const estimated = make("th", { scope: "colgroup", colspan: 4 }, t("plan.estimated"));
+    if (found.length) found.unshift(make("tr", {}, estimated));
+    const shown = [...asked, ...found];
     const { plan_a: a, plan_b: b } = this.state;
     const named = [t("plan.what"), headOf("A", a), headOf("B", b), t("plan.change")];
     const heads = named.map((name) => make("th", { scope: "col" }, name));
     const none = make("tr", {}, make("td", { colspan: 4 }, t("plan.alike")));
     byId("plan-compared-rows").replaceChildren(
       make("tr", {}, ...heads),
-      ...(shown.length ? shown.map(rowOf) : answer ? [none] : []),
+      ...(shown.length ? shown : answer ? [none] : []),
     );
   }
 }
