@@ -199,7 +199,7 @@ def test_an_xid_that_follows_another_gives_way_to_it() -> None:
 
 def test_the_meaning_of_an_xid_is_said_in_chinese_too() -> None:
     cause = first_cause("NVRM: Xid (PCI:0000:dc:00): 79, pid=1, GPU has fallen off the bus.")
-    assert say(cause.verdict, "zh") == "GPU 0000:dc:00 报告 Xid 79：GPU 从总线上掉了"
+    assert say(cause.verdict, "zh") == "GPU 0000:dc:00 报告 Xid 79：GPU 掉卡（从总线上消失）"
 
 
 def test_a_sentence_that_names_ranks_holds_of_one_and_of_several() -> None:
