@@ -64,7 +64,7 @@ class ChakraNode:
         """Returns the node's bytes, behind their length.
 
         >>> ChakraNode(1, NodeType.COMP_NODE, "0F0", (), 0, 2000).encoded()[:4].hex(" ")
-        '2b 08 01 12'
+        '27 08 01 12'
         """
         # Both ends are rounded, so that the microseconds of many nodes do not add up wrongly.
         start, end = round(self.start_ns / 1000), round(self.end_ns / 1000)
