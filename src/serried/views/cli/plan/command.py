@@ -122,7 +122,7 @@ def _require_one_answer(output: OutputChoice, options: Mapping[str, Any]) -> Non
 def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]) -> None:
     """Writes the planned step as a timeline; raises InputError for an ending that says no form."""
     from serried.plan.planned_trace import planned_trace
-    from serried.plan.step_end import step_ends
+    from serried.plan.time.step_end import step_ends
     from serried.trace.formats.chakra.writing import write_chakra
     from serried.trace.formats.chrome import write_chrome
     from serried.trace.formats.perfetto import write_perfetto
