@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from serried.diagnose.watch.figures import LatestFigures, RankFigures
 from serried.diagnose.watch.look import JobLook, RankIs, RankLook
 from serried.diagnose.watch.watching import Notice
 from serried.finding import said
-from serried.views.cli.diagnose.metrics import JobMetrics, serve_metrics
+from serried.views.cli.diagnose.metrics import JobMetrics, answering, serve_metrics
 from serried.views.cli.diagnose.told import WatchedState
 from tests.conftest import Call
 
@@ -94,6 +95,18 @@ def test_the_end_of_a_job_waits_until_it_is_scraped() -> None:
     metrics.linger(60)  # comes back at once, or the test ends by its time limit
     metrics.tell(WatchedState(LOOK, None, 0.0, 30.0, True))
     metrics.linger(0.01)
+
+
+def test_a_watch_goes_only_once_the_last_scrape_was_sent() -> None:
+    metrics = told(has_ended=True)
+    answer: Any = answering(metrics, lambda *_: [b"figures"])({}, None)
+    lingering = threading.Thread(target=metrics.linger)
+    lingering.start()
+    assert list(answer) == [b"figures"]
+    lingering.join(0.05)
+    assert lingering.is_alive()
+    answer.close()  # as the server does after the last byte
+    lingering.join()
 
 
 @pytest.mark.parametrize("address", ["", "port", "65536", "127.0.0.1:", "a b:1", "-1", "1:2:3"])

@@ -13,10 +13,11 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -27,6 +28,8 @@ from serried.views.cli.diagnose.told import WatchedFamily, WatchedState, familie
 LINGER_S = 60.0
 """How long the figures of a job that ended are offered, where nobody has scraped them yet."""
 HOST = "127.0.0.1"
+WsgiAnswer = Callable[[dict[str, Any], Any], Iterable[bytes]]
+"""A WSGI application: what answers a request."""
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:\[\]]+):)?(?P<port>\d{1,9})")
 
 
@@ -36,7 +39,7 @@ class JobMetrics(Collector):
 
     folder: str
     _told: tuple[WatchedState, threading.Event] | None = None
-    """What was seen last, and whether it was scraped."""
+    """What was seen last, and whether a scrape of it was sent."""
     _findings: Counter[str] = field(default_factory=Counter)
 
     def hear(self, notice: Notice) -> None:
@@ -52,6 +55,10 @@ class JobMetrics(Collector):
         if self._told is not None:
             self._told[1].wait(most_s)
 
+    def scrape(self) -> Callable[[], None]:
+        """Begins a scrape; what it returns is called once the answer was sent."""
+        return (lambda: None) if self._told is None else self._told[1].set
+
     def describe(self) -> list[Metric]:
         """Returns nothing: what there is depends on the job."""
         return []
@@ -61,10 +68,8 @@ class JobMetrics(Collector):
         told, notices = self._told, dict(self._findings)
         if told is None:
             return
-        state, was_scraped = told
-        for each in families(state, notices):
+        for each in families(told[0], notices):
             yield self._family(each)
-        was_scraped.set()
 
     def _family(self, each: WatchedFamily) -> Metric:
         made = CounterMetricFamily if each.is_counted else GaugeMetricFamily
@@ -74,6 +79,17 @@ class JobMetrics(Collector):
             names = (self.folder, value_of_label) if each.label else (self.folder,)
             family.add_metric(names, value)
         return family
+
+
+@dataclass(frozen=True)
+class _Sending:
+    """Holds an answer of the server, which closes it after the last byte has left."""
+
+    parts: Iterable[bytes]
+    close: Callable[[], None]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.parts)
 
 
 def serve_metrics(metrics: JobMetrics, address: str) -> str:
@@ -96,8 +112,19 @@ def serve_metrics(metrics: JobMetrics, address: str) -> str:
             host=host,
             reason=(error.strerror or str(error)).lower(),
         ) from error
+    server.set_app(answering(metrics, make_wsgi_app(registry)))
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{server.server_port}/metrics"
+
+
+def answering(metrics: JobMetrics, answer: WsgiAnswer) -> WsgiAnswer:
+    """Returns what answers a scrape and then lets a watch go that waits for its last one."""
+
+    def answer_and_tell(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        has_sent = metrics.scrape()  # of what stands now: what is told meanwhile waits for the next
+        return _Sending(answer(environ, start_response), has_sent)
+
+    return answer_and_tell
 
 
 def _read_address(text: str) -> tuple[str, int]:
