@@ -96,7 +96,7 @@ def test_the_plan_is_drawn_below_the_rows_and_the_address_holds_it(
 
 LATE = {
     "en-US": ["started 400.0 us late", "because rank 4 computed 400.0 us longer in 1 action"],
-    "zh-CN": ["晚开始 400.0 us", "因为 rank 4 在它之前的 1 个动作里多算了 400.0 us"],
+    "zh-CN": ["晚开始 400.0 us", "因为 rank 4 在它之前的 1 个动作里多用了 400.0 us"],
 }
 
 
