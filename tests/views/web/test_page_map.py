@@ -52,6 +52,11 @@ def test_another_framework_beside_says_how_many_ranks_differ(page_of: Open, plai
     assert told.startswith("16 of 16 ranks differ")
     assert told.endswith("16 in their DP group, 12 in their stage")
     assert workbench.text("#beside-title").startswith("InternLM")
+    above_all = "document.querySelector('#map ~ .differing').toDataURL()"
+    outlines = workbench.page.evaluate(above_all)
+    assert workbench.page.evaluate(DRAWN), "what differs is outlined"
+    workbench.hover_rank(5)
+    assert workbench.page.evaluate(above_all) == outlines, "the veil lies below the outlines"
     workbench.choose("beside", "")
     assert not workbench.page.is_visible("#beside-half")
     workbench.open("dims=dp&cp=2&beside=framework%3Dinternlm")
@@ -67,6 +72,13 @@ def test_memory_of_the_plan_colours_ranks_from_0_and_says_its_range(
     workbench.settle()
     assert "scale=median" in workbench.query()
     assert "\n0 B" not in key(workbench)
+
+
+DRAWN = """() => {
+  const { width, height } = document.querySelector("#map ~ .differing");
+  const context = document.querySelector("#map ~ .differing").getContext("2d");
+  return context.getImageData(0, 0, width, height).data.some((value) => value === 255);
+}"""
 
 
 FOUND = "tp=2&pp=1&cp=2&zero=1&dims=tp&micro_batch=4&schedule=1f1b&searched=1&planned_step=1"

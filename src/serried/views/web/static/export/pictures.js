@@ -6,6 +6,7 @@ import { DrawnPixels } from "./drawn.js";
 import { Vector, escaped } from "./vector.js";
 
 /** @typedef {import("../base/canvas/surface.js").Surface} Surface */
+/** @typedef {import("../map/view.js").MapView} MapView */
 /** @typedef {{pixels: unknown}} Holder  a view that paints pixels */
 /** @typedef {{surface: Surface, draw: () => void}} Layer */
 /**
@@ -35,7 +36,7 @@ function mapOf({ diagnosis, layout, map, plan, player, sharding, tools }) {
   layers.push({ surface: diagnosis.arrows.surface, draw: diagnosis.arrows.redraw.draw });
   const played = player.desk;
   if (played) layers.push({ surface: played.trails, draw: played.redraw.draw });
-  layers.push({ surface: map.above, draw: nothing });
+  layers.push({ surface: map.above, draw: nothing }, ...outlinesOf(map));
   const name = `map-${layout.scene?.worldSize ?? 0}`;
   const shards = sharding.desk;
   return [
@@ -54,12 +55,18 @@ function mapOf({ diagnosis, layout, map, plan, player, sharding, tools }) {
   ];
 }
 
-/** @param {import("../map/view.js").MapView} other @returns {Picture[]} */
+/** Returns the outlines of what differs. @param {MapView} map @returns {Layer[]} */
+function outlinesOf({ differing: { surface } }) {
+  return surface ? [{ surface, draw: () => {} }] : [];
+}
+
+/** @param {MapView} other @returns {Picture[]} */
 function besideOf(other) {
   if (!other.scene) return [];
   const layers = [
     { surface: other.below, draw: other.redraw.draw },
     { surface: other.above, draw: () => {} },
+    ...outlinesOf(other),
   ];
   const name = `map-beside-${other.scene.worldSize}`;
   return [{ name, key: "export.beside", layers, holder: other, without: null }];

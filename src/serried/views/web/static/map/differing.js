@@ -1,8 +1,39 @@
-// What differs from a layout beside: an outline around ranks that do, neighbours within one.
+// What differs from a layout beside: an outline around ranks that do, neighbours within one. It
+// stands on a canvas above all others, so that no veil over the map dims it.
+
+import { Surface } from "../base/canvas/surface.js";
+import { make } from "../base/dom.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
 
 const WIDTH = 2;
+
+/** Holds what differs, and the canvas of its outlines, which is made once something does. */
+export class Differing {
+  /** @param {Surface} below  what the canvas is to stand on */
+  constructor(below) {
+    this.below = below;
+    /** @type {Uint8Array | null} */
+    this.ranks = null;
+    /** @type {Surface | null} */
+    this.surface = null;
+  }
+
+  /** Draws the outlines of what stands still. @param {Picture | null} picture */
+  draw(picture) {
+    if (!this.ranks || !picture || picture.isMoving) return this.surface?.wipe();
+    this.surface ??= this._make();
+    this.surface.resize();
+    return paintDiffering(picture, this.surface.begin(), this.ranks);
+  }
+
+  _make() {
+    const { canvas, frame } = this.below;
+    const above = make("canvas", { class: "differing", "aria-hidden": "true" });
+    canvas.after(above);
+    return new Surface(/** @type {HTMLCanvasElement} */ (above), frame);
+  }
+}
 
 /**
  * Draws the outline.
@@ -10,7 +41,7 @@ const WIDTH = 2;
  * @param {CanvasRenderingContext2D} context
  * @param {Uint8Array} differs  of each rank
  */
-export function paintDiffering({ nest, camera, theme }, context, differs) {
+function paintDiffering({ nest, camera, theme }, context, differs) {
   const { scale } = camera;
   const { columnOf, rowOf, x, y, aspect } = nest;
   const columns = x.length;

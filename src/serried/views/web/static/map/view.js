@@ -5,7 +5,7 @@ import { Redraw, Surface } from "../base/canvas/surface.js";
 import { onThemeChange, theme } from "../base/theme.js";
 import { levelsOf, shapeOf } from "./arrangement.js";
 import { Camera } from "./camera.js";
-import { paintDiffering } from "./differing.js";
+import { Differing } from "./differing.js";
 import { CellPixels, isLarge } from "./fill.js";
 import { paintLit } from "./light.js";
 import { MARGIN as NAMES } from "./names.js";
@@ -67,8 +67,7 @@ export class MapView {
     this.heat = null;
     /** @type {import("../base/lit.js").Lit | null} */
     this.lit = null;
-    /** @type {Uint8Array | null} */
-    this.differs = null;
+    this.differing = new Differing(this.above);
     this.pinned = -1;
     this.focused = -1;
     this.pointer = { x: 0, y: 0 };
@@ -137,8 +136,8 @@ export class MapView {
 
   /** Outlines ranks that differ from a layout beside. @param {Uint8Array | null} differs */
   outline(differs) {
-    if (differs === this.differs) return;
-    this.differs = differs;
+    if (differs === this.differing.ranks) return;
+    this.differing.ranks = differs;
     this.redraw.request();
   }
 
@@ -372,10 +371,9 @@ export class MapView {
     const picture = this._picture(this.below);
     if (picture) {
       paintMap(picture);
-      if (this.differs && !picture.isMoving)
-        paintDiffering(picture, this.below.context, this.differs);
       this.drawn.maps++;
     } else this.below.begin();
+    this.differing.draw(picture);
     this._drawLit();
     this.events.painted();
   }
