@@ -1,6 +1,6 @@
 """Models of transformers learn on real ranks as transformers' own model does in one process.
 
-All runs are on one launch of eight processes.
+All runs are on one launch of four processes, eight in the soak.
 """
 
 from __future__ import annotations
@@ -31,15 +31,21 @@ from serried.runtime.pretrained.states import planned_states
 from serried.runtime.training.tokens import text_of
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.pretrained.tiny import written
+from tests.runtime.soaked import launched, rows
 
 WORDS = "rank group stage step loss layer head axis mesh token"
 LAYOUTS: Mapping[str, tuple[str, dict[str, object]]] = {
+    "norms of heads, tied: tp x dp, zero 3": ("qwen3", {"world_size": 4, "tp": 2, "zero": 3}),
     "norms of heads, tied: tp x pp x dp, zero 3": (
         "qwen3",
         {"world_size": 8, "tp": 2, "pp": 2, "zero": 3},
     ),
     "tied at both ends of a pipeline: pp x dp": ("gpt2", {"world_size": 4, "pp": 2}),
     "experts: tp x dp, zero 2": ("mixtral", {"world_size": 4, "tp": 2, "zero": 2}),
+    "layers again: pp interleaved": (
+        "llama",
+        {"world_size": 2, "pp": 2, "schedule": "interleaved-1f1b", "recompute": "full"},
+    ),
     "layers again: tp x pp interleaved": (
         "llama",
         {"world_size": 4, "tp": 2, "pp": 2, "schedule": "interleaved-1f1b", "recompute": "full"},
@@ -48,6 +54,10 @@ LAYOUTS: Mapping[str, tuple[str, dict[str, object]]] = {
         "llama",
         {"world_size": 4, "pp": 2, "schedule": "zbv", "zero": 1},
     ),
+}
+SOAKED = {
+    "norms of heads, tied: tp x pp x dp, zero 3",
+    "layers again: tp x pp interleaved",
 }
 
 
@@ -80,7 +90,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainSetting
     return {name: asked(*each) for name, each in LAYOUTS.items()}
 
 
-NORMS = "norms of heads, tied: tp x pp x dp, zero 3"
+NORMS = "norms of heads, tied: tp x dp, zero 3"
 HALVES = "16 bits"
 KEPT = "experts: tp x dp, zero 2"
 ANEW: Mapping[str, dict[str, object]] = {
@@ -97,7 +107,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ran(settings: dict[str, TrainSettings], saved: Path) -> dict[str, Ran]:
+def ran(
+    request: pytest.FixtureRequest, settings: dict[str, TrainSettings], saved: Path
+) -> dict[str, Ran]:
     keeping = replace(settings[KEPT], checkpoints=CheckpointSettings(saved, every=2))
     begun = CheckpointSettings(begin_from=saved / "step-000002")
     anew = {
@@ -105,9 +117,9 @@ def ran(settings: dict[str, TrainSettings], saved: Path) -> dict[str, Ran]:
         for name, layout in ANEW.items()
     }
     halves = replace(
-        settings[NORMS], world_size=4, zero=0, dtype="bfloat16", validation=Validation()
+        settings[NORMS], world_size=2, zero=0, dtype="bfloat16", validation=Validation()
     )
-    asked = settings | {KEPT: keeping} | anew | {HALVES: halves}
+    asked = launched(request, settings, SOAKED) | {KEPT: keeping} | anew | {HALVES: halves}
     return dict(zip(asked, run_many(list(asked.values())), strict=True))
 
 
@@ -142,7 +154,7 @@ def alone(settings: TrainSettings) -> list[tuple[float, float]]:
     return told
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", rows(LAYOUTS, SOAKED))
 def test_losses_and_norms_are_those_of_the_whole_model_alone(
     name: str, settings: dict[str, TrainSettings], ran: dict[str, Ran]
 ) -> None:
@@ -205,7 +217,7 @@ def test_ranks_say_what_they_hold_by_the_model_s_own_names(ran: dict[str, Ran]) 
     assert held[-1] == ("transformer.h.2", "transformer.ln_f", "lm_head")
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", rows(LAYOUTS, SOAKED))
 def test_ranks_hold_what_was_planned(
     name: str, settings: dict[str, TrainSettings], ran: dict[str, Ran]
 ) -> None:

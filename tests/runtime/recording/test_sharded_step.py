@@ -14,6 +14,7 @@ from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import RankRecord, file_name, read_rank_record
 from tests.runtime.many_runs import run_many
+from tests.runtime.soaked import launched, rows
 
 # Three microbatches show what each of them repeats.
 MODEL = ModelSizes(layers=2, hidden=24, heads=2, seq_len=16)
@@ -34,17 +35,19 @@ RUNS = {
     "recomputed": replace(TWO, zero=3, recompute="full"),
     "pp": replace(FOUR, zero=1, pp=2, global_batch_size=6),
 }
+SOAKED = {"four ranks", "hybrid, kept", "tp", "cp"}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where each run's record lies, all of one launch of four ranks."""
     where = tmp_path_factory.mktemp("runs")
-    runs = [replace(run, trace_dir=where / name) for name, run in RUNS.items()]
+    chosen = launched(request, RUNS, SOAKED)
+    runs = [replace(run, trace_dir=where / name) for name, run in chosen.items()]
     for run in runs:
         assert run.trace_dir is not None
         run.trace_dir.mkdir()
-    assert [ran.error for ran in run_many(runs)] == [""] * len(RUNS)
+    assert [ran.error for ran in run_many(runs)] == [""] * len(runs)
     return where
 
 
@@ -52,7 +55,7 @@ def record(folder: Path, name: str, rank: int) -> RankRecord:
     return read_rank_record(folder / name / file_name(rank))
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", rows(RUNS, SOAKED))
 def test_every_rank_gathers_and_reduces_what_was_planned(folder: Path, name: str) -> None:
     settings = RUNS[name]
     plan = read_step_plan(folder / name)

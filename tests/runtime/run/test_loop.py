@@ -132,7 +132,6 @@ def test_the_log_holds_every_step_and_loss(eight: Run) -> None:
     [
         ({"framework": "megatron"}, [(0, 2), (1, 3)]),
         ({"options": {"use_tp_pp_dp_mapping": "true"}}, [(0, 1), (2, 3)]),
-        ({"framework": "internlm"}, [(0, 1), (2, 3)]),
         ({"order": "pp-tp-cp-ep-dp"}, [(0, 1), (2, 3)]),
     ],
 )
@@ -145,17 +144,14 @@ def test_frameworks_place_ranks_differently_and_lose_the_same(
     np.testing.assert_allclose(result.losses, plain[:3], rtol=TOLERANCE)
 
 
-@pytest.mark.parametrize("sizes", [{"world_size": 1}, {"world_size": 2, "tp": 2}])
-def test_one_stage_runs_on_the_same_path(sizes: dict[str, int], plain: list[float]) -> None:
-    result = train(replace(SMALL, steps=3, **sizes))  # type: ignore[arg-type]
+def test_one_stage_runs_on_the_same_path(plain: list[float]) -> None:
+    result = train(replace(SMALL, steps=3))
     np.testing.assert_allclose(result.losses, plain[:3], rtol=TOLERANCE)
 
 
-@pytest.mark.parametrize("schedule", ["interleaved-1f1b", "zbv"])
-def test_several_stages_a_rank_lose_what_one_process_loses(schedule: str) -> None:
-    asked = replace(
-        SMALL, world_size=4, pp=2, tp=2, steps=4, model=replace(MODEL, layers=5), schedule=schedule
-    )
+def test_several_stages_a_rank_lose_what_one_process_loses() -> None:
+    model = replace(MODEL, layers=5)
+    asked = replace(SMALL, world_size=2, pp=2, steps=4, model=model, schedule="interleaved-1f1b")
     np.testing.assert_allclose(train(asked).losses, plain_losses(asked), rtol=TOLERANCE)
 
 

@@ -10,6 +10,7 @@ import pytest
 from serried.runtime.job.settings import ModelSizes, OptimizerSettings, TrainSettings
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.reference import train_alone
+from tests.runtime.soaked import launched, rows
 
 TWO = TrainSettings(
     world_size=2,
@@ -45,19 +46,21 @@ RUNS = {
     "dropout over tp": replace(DROPPING, tp=2),
     "dropout on one rank": replace(DROPPING, world_size=1),
 }
+SOAKED = {"bfloat16, zero 3", "bfloat16, tp, sequence parallel"}
 
 
 @pytest.fixture(scope="module")
-def ran() -> dict[str, Ran]:
+def ran(request: pytest.FixtureRequest) -> dict[str, Ran]:
     """All runs, on one launch of two ranks."""
-    return dict(zip(RUNS, run_many(list(RUNS.values())), strict=True))
+    runs = launched(request, RUNS, SOAKED)
+    return dict(zip(runs, run_many(list(runs.values())), strict=True))
 
 
 def losses(it: Ran) -> list[float]:
     return [step.loss for step in it.steps if step.loss is not None]
 
 
-@pytest.mark.parametrize("name", [name for name in RUNS if "16" in name])
+@pytest.mark.parametrize("name", rows((name for name in RUNS if "16" in name), SOAKED))
 def test_sixteen_bits_lose_about_what_float32_loses(name: str, ran: dict[str, Ran]) -> None:
     alone = train_alone(replace(RUNS[name], dtype="float32"))
     assert losses(ran[name]) == pytest.approx([told.loss for told in alone], rel=0.02)

@@ -1,0 +1,27 @@
+"""Leaves rows to `make soak` in files that run all their rows on one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+import pytest
+
+Run = TypeVar("Run")
+
+
+def rows(names: Iterable[str], soaked: Collection[str]) -> list[Any]:
+    """Returns the names as parameters of a test, those of ``soaked`` marked so."""
+    return [
+        pytest.param(name, marks=pytest.mark.soak) if name in soaked else name for name in names
+    ]
+
+
+def launched(
+    request: pytest.FixtureRequest, runs: Mapping[str, Run], soaked: Collection[str]
+) -> dict[str, Run]:
+    """Returns the runs that the tests ask for: all where one of the file's soaks was selected."""
+    chosen = [item for item in request.session.items if item.path == request.path]
+    if any(item.get_closest_marker("soak") for item in chosen):
+        return dict(runs)
+    return {name: run for name, run in runs.items() if name not in soaked}
