@@ -4,13 +4,13 @@ import { ticks } from "../../base/clock.js";
 import { pixel } from "../../base/theme.js";
 import { laneBox } from "../trace/tracks.js";
 import { AXIS, GUTTER, pictureOf } from "./picture.js";
+import { TICKS, paintDown, paintSteps } from "./steps.js";
 import { paintGroup, paintTrack } from "./tracks.js";
 
 /** @typedef {import("../trace/rows.js").Line} Line */
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("./picture.js").Shown} Shown */
 
-const TICKS = 19;
 const MARKS = 46;
 
 /** Draws the timeline; returns how many spans were drawn one by one. @param {Shown} shown */
@@ -129,7 +129,7 @@ function paintHeading(picture, context, line) {
 
 /** @param {Picture} picture @param {CanvasRenderingContext2D} context */
 function paintAxis(picture, context) {
-  const { surface, theme, tracks, wide } = picture;
+  const { surface, theme, wide } = picture;
   context.fillStyle = theme.box;
   context.fillRect(0, 0, surface.width, AXIS);
   context.font = `11px ${theme.font}`;
@@ -147,8 +147,7 @@ function paintAxis(picture, context) {
     if (x + 4 + context.measureText(label).width <= surface.width)
       context.fillText(label, x + 4, TICKS / 2 + 1);
   }
-  tracks.steps.start.forEach((start, i) => paintStep(picture, context, start, tracks.steps.end[i]));
-  paintStepNames(picture, context);
+  paintSteps(picture, context);
   context.restore();
   context.strokeStyle = theme.edge;
   context.beginPath();
@@ -172,83 +171,6 @@ function paintTickLines(picture, context) {
     const x = Math.round(picture.toPixel(time)) + 0.5;
     if (x > GUTTER) paintDown(context, x, AXIS, picture.surface.height, picture.theme.faint, 0.25);
   }
-}
-
-/**
- * Draws a step: a bracket on the axis, and a line down the rows where it starts.
- * @param {Picture} picture
- * @param {CanvasRenderingContext2D} context
- * @param {number} start
- * @param {number} end
- */
-function paintStep(picture, context, start, end) {
-  const { surface, theme, toPixel } = picture;
-  const left = Math.max(GUTTER, toPixel(start));
-  const right = Math.min(surface.width, toPixel(end));
-  if (right <= left) return;
-  context.fillStyle = theme.cell;
-  context.fillRect(left, TICKS, Math.max(1, right - left - 1), AXIS - TICKS - 2);
-  // Thin steps have no line of their own each: there would be nothing but lines.
-  const isThin = toPixel(end) - toPixel(start) < 6;
-  if (!isThin)
-    paintDown(context, Math.round(toPixel(start)) + 0.5, TICKS, surface.height, theme.text, 0.45);
-}
-
-/**
- * Names the steps in view: each in full where there is room, else by its number, and where not
- * even that has room as many as have, evenly spread.
- * @param {Picture} picture
- * @param {CanvasRenderingContext2D} context
- */
-function paintStepNames(picture, context) {
-  const { surface, theme, tracks, toPixel, names } = picture;
-  context.fillStyle = theme.text;
-  const middle = TICKS + (AXIS - TICKS) / 2 - 0.5;
-  /** @type {{left: number, right: number, step: number}[]} */
-  const inView = [];
-  tracks.steps.start.forEach((start, i) => {
-    const left = Math.max(GUTTER, toPixel(start));
-    const right = Math.min(surface.width, toPixel(tracks.steps.end[i]));
-    if (right > left) inView.push({ left, right, step: tracks.steps.number[i] });
-  });
-  const wide = (/** @type {string} */ text) => context.measureText(text).width + 8;
-  const room = Math.min(...inView.map(({ left }, i) => (inView[i + 1]?.left ?? Infinity) - left));
-  const widest = Math.max(0, ...inView.map(({ step }) => wide(String(step))));
-  const stride = inView.length < 2 ? 1 : strideFor(widest / Math.max(room, 1e-6));
-  inView.forEach(({ left, right, step }, i) => {
-    if (stride > 1 && i % stride) return;
-    const name = names.step(step);
-    // One rank may still end a step while another begins the next.
-    const until = Math.min(right, inView[i + 1]?.left ?? right);
-    const isWhole = stride === 1 && wide(name) <= until - left;
-    const text = isWhole || inView.length === 1 ? name : String(step);
-    context.fillText(text, Math.min(left + 4, surface.width - wide(text) + 4), middle);
-  });
-}
-
-/** Returns the least of 1, 2, 5, 10, 20 … that is not below a number. @param {number} least */
-function strideFor(least) {
-  const power = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, least))));
-  return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= least) ?? 10 * power;
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} top
- * @param {number} bottom
- * @param {string} colour
- * @param {number} strength
- */
-function paintDown(context, x, top, bottom, colour, strength) {
-  context.globalAlpha = strength;
-  context.strokeStyle = colour;
-  context.lineWidth = 1;
-  context.beginPath();
-  context.moveTo(x, top);
-  context.lineTo(x, bottom);
-  context.stroke();
-  context.globalAlpha = 1;
 }
 
 /** @param {Picture} picture @param {CanvasRenderingContext2D} context */
