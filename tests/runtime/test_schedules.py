@@ -30,7 +30,7 @@ from serried.runtime.training.mesh import make_train_mesh
 from serried.runtime.training.schedule_runtime import time_messages
 from serried.trace.model.record import read_rank_record
 from tests.runtime.reference import batch_of
-from tests.runtime.soaked import launched, rows
+from tests.soaked import launched, rows
 
 WORLD_SIZE = 4
 PATIENCE_S = 60

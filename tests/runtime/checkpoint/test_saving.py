@@ -30,7 +30,7 @@ from serried.runtime.job.settings import (
 )
 from serried.runtime.training.data import Corpus
 from tests.runtime.many_runs import Ran, run_many
-from tests.runtime.soaked import launched, rows
+from tests.soaked import launched, rows
 
 MODEL = ModelSizes(layers=2, hidden=32, heads=4, kv_heads=2, seq_len=32)
 BASE = TrainSettings(

@@ -31,7 +31,7 @@ from serried.runtime.pretrained.states import planned_states
 from serried.runtime.training.tokens import text_of
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.pretrained.tiny import written
-from tests.runtime.soaked import launched, rows
+from tests.soaked import launched, rows
 
 WORDS = "rank group stage step loss layer head axis mesh token"
 LAYOUTS: Mapping[str, tuple[str, dict[str, object]]] = {

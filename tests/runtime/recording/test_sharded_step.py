@@ -14,7 +14,7 @@ from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import RankRecord, file_name, read_rank_record
 from tests.runtime.many_runs import run_many
-from tests.runtime.soaked import launched, rows
+from tests.soaked import launched, rows
 
 # Three microbatches show what each of them repeats.
 MODEL = ModelSizes(layers=2, hidden=24, heads=2, seq_len=16)

@@ -10,7 +10,7 @@ import pytest
 from serried.runtime.job.settings import ModelSizes, OptimizerSettings, TrainSettings
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.reference import train_alone
-from tests.runtime.soaked import launched, rows
+from tests.soaked import launched, rows
 
 TWO = TrainSettings(
     world_size=2,

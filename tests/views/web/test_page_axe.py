@@ -17,9 +17,16 @@ from tests.views.web.workbench import Workbench
 
 AXE = Path(__file__).parents[3] / "node_modules" / "axe-core" / "axe.min.js"
 STATES = (
-    *("view=layout&rank=5&side=selected", "view=layout&dims=dp,tp&side=groups"),
-    *("view=schedule", "view=plan&searched=1", "view=learn", "view=learn&card=etp&side=learn"),
-    "view=layout&tp=1&pp=1&dims=dp&zero=3&sharded=1",
+    *("view=layout&rank=5&side=selected", "view=schedule", "view=plan&searched=1"),
+    "view=learn&card=etp&side=learn",
+    *(
+        pytest.param(state, marks=pytest.mark.soak)
+        for state in (
+            "view=layout&dims=dp,tp&side=groups",
+            "view=learn",
+            "view=layout&tp=1&pp=1&dims=dp&zero=3&sharded=1",
+        )
+    ),
 )
 SMALLEST = 24
 """Pixels that whatever is pressed is at least wide and high (WCAG 2.2, 2.5.8)."""

@@ -74,7 +74,7 @@ def require_sentence(said: str, name: str) -> None:
     assert "mistake in serried" not in said and "/tmp" not in said, said
 
 
-@pytest.mark.parametrize("harm", [broken_off, spoilt])
+@pytest.mark.parametrize("harm", [pytest.param(broken_off, marks=pytest.mark.soak), spoilt])
 def test_a_damaged_file_of_each_kind_is_shown_as_far_as_it_goes_or_refused(
     page_of: Open, address: str, tmp_path: Path, harm: Callable[[bytes], bytes]
 ) -> None:

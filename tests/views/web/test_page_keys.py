@@ -72,43 +72,35 @@ def test_slices_are_walked_with_arrows(page_of: Open, traced: str) -> None:
     assert "rank 1" in (workbench.page.text_content("#live") or "")
 
 
-@pytest.mark.parametrize(
-    ("text", "lit", "said"),
-    [
+def test_slash_searches(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "dims=tp")
+    for text, lit, said in (
         ("13", [12, 13], "Rank 13"),
         ("node 1", list(range(8, 16)), "8 ranks: node 1"),
         ("pp=2 tp=1", [9, 11], "2 ranks: pp=2 tp=1"),
-    ],
-)
-def test_slash_searches(page_of: Open, plain: str, text: str, lit: list[int], said: str) -> None:
+    ):
+        workbench.press("/")
+        assert focused(workbench) == "search"
+        workbench.page.keyboard.type(text)
+        workbench.press("Enter")
+        assert workbench.lit() == lit
+        assert said in workbench.text("#selected")
+        workbench.press("Escape")
+        assert workbench.lit() == []
+        assert workbench.value("search") == ""
+
+
+def test_a_search_without_an_answer_says_why(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "dims=tp")
-    workbench.press("/")
-    assert focused(workbench) == "search"
-    workbench.page.keyboard.type(text)
-    workbench.press("Enter")
-    assert workbench.lit() == lit
-    assert said in workbench.text("#selected")
-    workbench.press("Escape")
-    assert workbench.lit() == []
-    assert workbench.value("search") == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
+    for text, sentence in (
         ("16", "No rank matches “16”."),
         ("ep=x", "“ep=x” is not a search; one reads 5000, node 625 or pp=4 tp=0."),
         ("zz=1", "“zz=1” names what this layout has not; it has rank, node, local, stage, tp,"),
-    ],
-)
-def test_a_search_without_an_answer_says_why(
-    page_of: Open, plain: str, text: str, sentence: str
-) -> None:
-    workbench = page_of(plain, "dims=tp")
-    workbench.fill(search=text)
-    workbench.page.press("#search", "Enter")
-    assert workbench.text("#tip").startswith(sentence)
-    assert (workbench.page.text_content("#live") or "").startswith(sentence)
+    ):
+        workbench.fill(search=text)
+        workbench.page.press("#search", "Enter")
+        assert workbench.text("#tip").startswith(sentence)
+        assert (workbench.page.text_content("#live") or "").startswith(sentence)
 
 
 def test_letters_typed_into_a_field_move_nothing(page_of: Open, plain: str) -> None:
@@ -122,20 +114,18 @@ def test_letters_typed_into_a_field_move_nothing(page_of: Open, plain: str) -> N
     assert not workbench.page.is_visible("#keys")
 
 
-@pytest.mark.parametrize(("key", "grows"), [("w", True), ("s", False)])
-def test_w_and_s_zoom_the_map_under_the_pointer(
-    page_of: Open, plain: str, key: str, grows: bool
-) -> None:
+def test_w_and_s_zoom_the_map_under_the_pointer(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "dims=tp&world_size=256")
     workbench.hover_rank(77)
     before = workbench.read("view().map.scale")
     place = workbench.read("where(77)")
-    workbench.press(key)
-    assert (workbench.read("view().map.scale") > before) == grows
-    after = workbench.read("where(77)")
-    assert (after["x"], after["y"]) == pytest.approx((place["x"], place["y"]), abs=0.5)
-    workbench.press("0")
-    assert workbench.read("view().map.scale") == pytest.approx(before)
+    for key, grows in (("w", True), ("s", False)):
+        workbench.press(key)
+        assert (workbench.read("view().map.scale") > before) == grows
+        after = workbench.read("where(77)")
+        assert (after["x"], after["y"]) == pytest.approx((place["x"], place["y"]), abs=0.5)
+        workbench.press("0")
+        assert workbench.read("view().map.scale") == pytest.approx(before)
 
 
 def test_the_map_zooms_with_the_wheel_and_pans_by_dragging(page_of: Open, plain: str) -> None:

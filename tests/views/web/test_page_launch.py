@@ -180,7 +180,11 @@ def test_a_framework_is_chosen_where_the_file_tells_none(page_of: Open, plain: s
     ("lang", "sentence"),
     [
         ("en-US", "what was given holds 2 launch files: a.sh, b.sh; give one of them"),
-        ("zh-CN", "给出的文件：其中有 2 个启动文件（a.sh、b.sh）；请给其中一个"),
+        pytest.param(
+            "zh-CN",
+            "给出的文件：其中有 2 个启动文件（a.sh、b.sh）；请给其中一个",
+            marks=pytest.mark.soak,
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence_and_the_last_good_picture_stays(
@@ -278,7 +282,10 @@ def test_the_list_changes_its_language_with_the_page_and_goes_when_put_away(
 
 @pytest.mark.parametrize(
     ("lang", "scheme", "width", "height"),
-    [("en-US", "light", 1400, 900), ("zh-CN", "dark", 1280, 720)],
+    [
+        pytest.param("en-US", "light", 1400, 900, marks=pytest.mark.soak),
+        ("zh-CN", "dark", 1280, 720),
+    ],
 )
 def test_nothing_runs_over_or_overlaps_while_a_file_is_shown(
     page_of: Open, traced: str, lang: str, scheme: str, width: int, height: int

@@ -17,7 +17,7 @@ def notices(workbench: Workbench) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("lang", ["en", pytest.param("zh", marks=pytest.mark.soak)])
 def test_words_of_a_newer_version_are_said_and_stay_in_the_address(
     page_of: Open, plain: str, lang: str
 ) -> None:
@@ -59,7 +59,13 @@ def test_a_link_with_axes_of_another_framework_sets_them_to_1_and_takes_it_back(
     assert workbench.text("#alert") == "" and not workbench.page.is_visible("#pp")
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "Set to 1, as FSDP2"), ("zh", "已改为 1")])
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        ("en", "Set to 1, as FSDP2"),
+        pytest.param("zh", "已改为 1", marks=pytest.mark.soak),
+    ],
+)
 def test_another_framework_drops_what_it_lacks_and_undo_brings_the_first_back(
     page_of: Open, plain: str, lang: str, words: str
 ) -> None:

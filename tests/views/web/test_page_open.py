@@ -72,7 +72,11 @@ def test_a_folder_is_one_thing(page_of: Open, address: str, tmp_path: Path) -> N
             "en-US",
             "photo.png is a picture, which serried does not read; serried opens launch files",
         ),
-        ("zh-CN", "photo.png 是图片，serried 不读这种文件；能打开的有：启动文件"),
+        pytest.param(
+            "zh-CN",
+            "photo.png 是图片，serried 不读这种文件；能打开的有：启动文件",
+            marks=pytest.mark.soak,
+        ),
     ],
 )
 def test_what_cannot_be_opened_is_refused_in_one_sentence(

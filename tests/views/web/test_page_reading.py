@@ -17,7 +17,7 @@ from tests.views.web.served import served
 RUN = Run(pp=2, dp=2, num_microbatches=2, num_steps=1)
 
 
-@pytest.mark.parametrize("lang", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("lang", ["en-US", pytest.param("zh-CN", marks=pytest.mark.soak)])
 def test_the_page_says_what_is_read_and_then_shows_it(
     page_of: Open, tmp_path: Path, lang: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from serried.views.web.opening.opening import Opening
 from serried.views.web.opening.reading import Opened
 from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
+from tests.soaked import rows
 from tests.trace.recorded_run import Run
 from tests.trace.simulated_run import simulated_run
 from tests.views.web.served import served
@@ -58,7 +59,7 @@ def test_a_link_finds_its_run_wherever_it_is_open(page_of: Open, both: str) -> N
     assert not workbench.page.is_visible("#trace-other")
 
 
-@pytest.mark.parametrize("locale", SAID)
+@pytest.mark.parametrize("locale", rows(SAID, {"zh-CN"}))
 def test_a_link_of_a_run_that_is_not_open_is_said_to_be_of_another(
     page_of: Open, both: str, locale: str
 ) -> None:

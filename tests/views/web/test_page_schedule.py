@@ -10,7 +10,7 @@ from serried.pipeline import Costs, Request, critical_path, generate, simulate
 from tests.page import Open
 from tests.views.web.workbench import Workbench
 
-LANGUAGES = ["en-US", "zh-CN"]
+LANGUAGES = ["en-US", pytest.param("zh-CN", marks=pytest.mark.soak)]
 
 
 def shown(workbench: Workbench) -> dict[str, dict[str, Any]]:
@@ -27,7 +27,10 @@ def point(workbench: Workbench, call: str, *, click: bool = False) -> None:
     workbench.settle()
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en-US", "Schedule"), ("zh-CN", "调度")])
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [("en-US", "Schedule"), pytest.param("zh-CN", "调度", marks=pytest.mark.soak)],
+)
 def test_a_switch_shows_schedules_of_the_job_s_own_pipeline(
     page_of: Open, plain: str, lang: str, words: str
 ) -> None:
@@ -77,7 +80,9 @@ def test_schedules_are_added_moved_and_removed(page_of: Open, plain: str) -> Non
             "zb-h2 with 5 microbatches cannot be; it needs at least 7",
             "Below: the last that could be",
         ),
-        ("zh-CN", "zb-h2 不能用 5 个微批次，至少要 7", "上一次成立"),
+        pytest.param(
+            "zh-CN", "zb-h2 不能用 5 个微批次，至少要 7", "上一次成立", marks=pytest.mark.soak
+        ),
     ],
 )
 def test_what_cannot_be_is_said_where_it_was_typed_and_the_last_picture_stays(
@@ -100,7 +105,9 @@ def test_what_cannot_be_is_said_where_it_was_typed_and_the_last_picture_stays(
     ("lang", "badge", "why"),
     [
         ("en-US", "refused by PyTorch, Megatron Core", "leave a last group of 1"),
-        ("zh-CN", "PyTorch、Megatron Core 不接受", "最后一组剩 1 个"),
+        pytest.param(
+            "zh-CN", "PyTorch、Megatron Core 不接受", "最后一组剩 1 个", marks=pytest.mark.soak
+        ),
     ],
 )
 def test_sizes_that_packages_refuse_are_drawn_and_the_packages_named(
@@ -150,7 +157,7 @@ def test_hovering_an_action_says_what_it_is_and_what_it_waited_for(
                 "COOL_DOWN": "this rank is done, others are not",
             },
         ),
-        (
+        pytest.param(
             "zh-CN",
             {
                 "WARM_UP": "第一个微批次还没有到达",
@@ -159,6 +166,7 @@ def test_hovering_an_action_says_what_it_is_and_what_it_waited_for(
                 "MEMORY_LIMIT": "已持有 3 个激活值",
                 "COOL_DOWN": "其他 rank 还没有",
             },
+            marks=pytest.mark.soak,
         ),
     ],
 )

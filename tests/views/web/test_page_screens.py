@@ -52,6 +52,11 @@ SCREENS = [
     Screen("schedule-measured", f"{MEASURED}&action=1:1B2", "zh-CN", "dark", 1280, 720, True),
     Screen("timeline-long-zh", "trace=1", lang="zh-CN", width=1280, height=720, traced=True),
 ]
+EASY = {
+    *("16", "16-stages", "16384", "schedule", "schedule-small"),
+    *("timeline", "timeline-near", "timeline-plan", "timeline-zh-dark"),
+}
+"""Screens that have another one like them, in the longer language or with more on it."""
 
 PANELS = (
     "#left, #job, #basics, #right > section, .toolbar, #bar, #foot, #schedule-form, "
@@ -86,7 +91,13 @@ OVERLAPS = """(selector) => {
 }"""
 
 
-@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
+@pytest.mark.parametrize(
+    "screen",
+    [
+        pytest.param(each, id=each.name, marks=pytest.mark.soak if each.name in EASY else ())
+        for each in SCREENS
+    ],
+)
 def test_nothing_runs_over_is_cut_off_or_overlaps(
     page_of: Open, plain: str, traced: str, screenshots: Path, screen: Screen
 ) -> None:

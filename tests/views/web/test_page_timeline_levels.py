@@ -203,8 +203,9 @@ def test_a_link_brings_groups_folds_and_colours_back(page_of: Open, windowed: st
     assert workbench.value("timeline-by") == "stage"
 
 
-@pytest.mark.parametrize(("lang", "scheme"), [("en-US", "light"), ("zh-CN", "dark")])
-@pytest.mark.parametrize("address", ["windowed", "traced"])
+@pytest.mark.parametrize(
+    ("address", "lang", "scheme"), [("windowed", "en-US", "light"), ("traced", "zh-CN", "dark")]
+)
 def test_colours_stand_for_action_microbatch_step_or_lateness_and_are_explained(
     page_of: Open, address: str, lang: str, scheme: str, request: pytest.FixtureRequest
 ) -> None:

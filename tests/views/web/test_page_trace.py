@@ -18,7 +18,7 @@ from tests.views.web.served import served
 from tests.views.web.workbench import Workbench
 
 SLOW_RANK, EXTRA = 4, 400_000
-LANGUAGES = ["en-US", "zh-CN"]
+LANGUAGES = ["en-US", pytest.param("zh-CN", marks=pytest.mark.soak)]
 
 
 def slow(pipeline: int, step: int, stage: int, microbatch: int) -> int:

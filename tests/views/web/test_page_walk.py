@@ -15,6 +15,7 @@ from serried.views.web.check.heat import read_check
 from serried.views.web.diagnose.cases import read_case
 from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
+from tests.soaked import rows
 from tests.trace.gpu.samples import FOLDER
 from tests.views.web import slow_node
 from tests.views.web.diagnose.test_cases import KILLED
@@ -158,6 +159,8 @@ ROOMS = {
         {"#learn-find": ["zero"]},
     ),
 }
+SOAKED = {"frame", "players", "plan"}
+"""Rooms whose controls have tests of their own, of which most walk long."""
 FORM = "#job :is(input, select, textarea, button):not(#reset, #framework, #version)"
 """What test_page_controls walks: the form of the job, in every framework."""
 ANY = ", ".join([FORM, *(room.within for room in ROOMS.values())])
@@ -192,7 +195,7 @@ def walked(workbench: Workbench, call: str, *values: object) -> Any:
     return workbench.page.evaluate(f"(values) => ({WALK}).{call}(...values)", list(values))
 
 
-@pytest.mark.parametrize("name", ROOMS)
+@pytest.mark.parametrize("name", rows(ROOMS, SOAKED))
 def test_every_control_of_a_room_is_seen_and_changes_what_is_shown(
     page_of: Open, everything: str, name: str
 ) -> None:
