@@ -9,6 +9,7 @@ it, with ``{names}`` in place of the figures.
 from __future__ import annotations
 
 import random
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -101,9 +102,21 @@ def wrapped(text: str) -> str:
     return "\n".join("\n".join(row) for row in rows)
 
 
+def boxed(text: str) -> str:
+    """Breaks lines between words within a frame, as programs draw one around a message."""
+    rows = [part for row in text.split("\n") for part in textwrap.wrap(row, FULL - 4) or [""]]
+    return "\n".join(f"│ {row:<{FULL - 4}} │" for row in rows)
+
+
 @pytest.mark.parametrize(
     "lay",
-    [str, cut, wrapped, lambda text: "\n".join(f"{r:<{FULL}}" for r in cut(text).split("\n"))],
+    [
+        str,
+        cut,
+        wrapped,
+        boxed,
+        lambda text: "\n".join(f"{r:<{FULL}}" for r in cut(text).split("\n")),
+    ],
 )
 def test_figures_are_read_however_a_message_is_broken(
     tmp_path: Path, lay: Callable[[str], str]
@@ -130,6 +143,8 @@ def test_figures_are_read_however_a_message_is_broken(
         lambda n, row: f"[2026-04-22 21:34:20,123] [ERROR] {row}",
         lambda n, row: f"INFO     | 2026-04-22 21:34:20 | __main__:x:12 - {row}",
         lambda n, row: f"{BAR}{row}" if row.startswith("[") else row,
+        lambda n, row: row.replace("_", "\\_").replace("(ms)", "\\(ms\\)"),
+        lambda n, row: row.replace(" ", "\u00a0").replace(",", ",\u200b"),
     ],
 )
 def test_figures_are_read_behind_any_carrier(
@@ -151,3 +166,37 @@ def test_figures_of_two_processes_on_one_line_are_those_of_the_first(tmp_path: P
         other = {**figures, "rank": figures["rank"] + 1, "inner": figures["inner"] + 1}
         text = printed(message, figures) + printed(message, other)
         assert missed(tmp_path, told, text, figures) == {}, message
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda text: text.replace("=", ": "),
+        lambda text: text.replace("=", " = "),
+        lambda text: re.sub(r"(?<==)\d{4,}", lambda found: f"{int(found[0]):,}", text),
+        lambda text: text.replace("Timeout(ms)", "Timeout"),
+    ],
+)
+def test_figures_are_read_as_somebody_wrote_them_down(
+    tmp_path: Path, write: Callable[[str], str]
+) -> None:
+    for told, message in MESSAGES:
+        if "Watchdog caught" in message and "TensorShape" not in message:
+            figures = drawn(message)
+            text = write(printed(message, figures))
+            assert missed(tmp_path, told, text, figures) == {}, message
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_message_that_another_one_tears_apart_is_read_whole(tmp_path: Path, end: str) -> None:
+    for told, message in MESSAGES:
+        figures = drawn(message)
+        text = printed(message, figures)
+        if "Watchdog caught" not in text or "before timing out" not in text or "\n" in text:
+            continue
+        other = {key: figures[key] + 1 for key in ("rank", "inner", "seq", "numel_in", "numel_out")}
+        inner = printed(message, {**figures, **other})
+        begins = text.index("Watchdog caught") + 9
+        for place in range(begins, text.index("before timing out") + 9, 19):
+            torn = text[:place] + inner + end + text[place:]
+            assert missed(tmp_path, told, torn, figures) == {}, torn

@@ -89,6 +89,8 @@ _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
+_UNSEEN = (("\u00a0".encode(), b" "), ("\u200b".encode(), b""))
+"""Spaces of web pages that look like one space or like none."""
 ZSTD = b"\x28\xb5\x2f\xfd"
 ZIP = b"PK\x03\x04"
 TAR, TAR_AT = b"ustar", 257
@@ -165,7 +167,7 @@ class LogFile:
                 return
             if block.endswith(b"\r"):  # perhaps half of \r\n, whose other half comes next
                 block += self._read(stream)
-            lines = (rest + block).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+            lines = _plain(rest + block).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
             rest = _shortened(lines.pop())
             if number == 1 and len(block) < SHORT and rest:  # its last line has no end
                 lines, rest = [*lines, rest], b""
@@ -245,6 +247,14 @@ def _times_told(line: bytes, shapes: dict[bytes, int]) -> int:
     if shape in shapes or (len(shapes) < MOST_SHAPES and len(shape) < LONGEST_SHAPE):
         shapes[shape] = times
     return times
+
+
+def _plain(block: bytes) -> bytes:
+    """Returns text with spaces in place of those that web pages put for them."""
+    for unseen, seen in _UNSEEN:
+        if unseen in block:
+            block = block.replace(unseen, seen)
+    return block
 
 
 def _shortened(line: bytes) -> bytes:

@@ -31,6 +31,10 @@ _COLOUR = re.compile(
 _BARE_COLOUR = "[0m"
 _QUOTED = re.compile(r"(?:> ?)+")
 """What a mail or a thread puts before a line that it quotes."""
+_FRAME = re.compile(r"\s*[│┃║] ?(.*?)\s*[│┃║]\s*$")
+"""A line within a box, as programs draw one around a message."""
+_ESCAPED = re.compile(r"\\([_*\[\]()<>#])")
+"""A sign that somebody escaped, as Markdown's editors do."""
 _ENTITY = re.compile(r"&(?:gt|lt|quot|amp|#39|#x27|nbsp);")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _CONTAINER = re.compile(rf"({_STAMP})\s+(?:std(?:out|err)\s+[FP]\s)?(?=\S)")
@@ -93,6 +97,7 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
     """Returns a line taken apart; ``default`` is whose file it is, where its name tells that."""
     text = _COLOUR.sub("", raw) if "\x1b" in raw or _BARE_COLOUR in raw else raw
     text = unescape(text) if _ENTITY.search(text) else text
+    text = _as_printed(text)
     speaker, time, carriers, is_named = default, None, 0, False
     for _ in range(MOST_PREFIXES):
         if text.lstrip().startswith('{"') and (held := carried(text)):
@@ -126,6 +131,13 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
     if time is None and (stamped := _GLOG.search(text[:80])):
         time = _time(f"{NO_YEAR}-{stamped[1]:0>2}-{stamped[2]} {stamped[3]}{stamped[4] or ''}")
     return LogLine(text, speaker, Quote(source, number, raw), time, carriers, is_named)
+
+
+def _as_printed(text: str) -> str:
+    """Returns a line without what pages and boxes put around and between its letters."""
+    framed = None if text.isascii() else _FRAME.match(text)
+    text = framed[1] if framed else text
+    return _ESCAPED.sub(r"\1", text) if "\\" in text else text
 
 
 def moment_of(text: str) -> float | None:

@@ -42,6 +42,7 @@ from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_sig
 from serried.diagnose.evidence.text.python import RepeatedTraceback, Tracebacks
 from serried.diagnose.evidence.text.startup import startup_signs
 from serried.diagnose.evidence.text.torchrun import FailureSummary, exits
+from serried.diagnose.evidence.torn import untorn
 
 _READERS = (
     progress_signs,
@@ -79,6 +80,8 @@ _BARE_ERROR = re.compile(r"Error: *$")
 _OPEN = re.compile(r"Work[A-Z]\w*\([^()]*(?:\(ms\)[^()]*)?$|\[PG [^\]]*$")
 """A collective or a group whose bracket is not closed yet."""
 _OUTCOME = re.compile(r"\s*(?:ran for|timed out in|raised the following)\b")
+_PADDED = re.compile(r" {2,}[│┃║]\s*$")
+"""The end of a line in a frame, which has room left, so that no word is cut."""
 _WORD = re.compile(r"\s*\S+")
 MOST_PARTS = 20
 """Lines that are joined to one: a mismatch of two calls has some 900 letters."""
@@ -123,7 +126,7 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
     asides = Asides()
     clock: float | None = None
     undated: list[Sign] = []
-    for line in map(pods.own, map(repeated.own, _joined(lines))):
+    for line in map(pods.own, map(repeated.own, _joined(untorn(lines)))):
         if line.time is not None or len(undated) > MOST_UNDATED:
             clock = line.time if line.time is not None else clock
             yield from (replace(sign, before=line.time) for sign in undated)
@@ -171,7 +174,7 @@ def _joined(lines: Iterable[LogLine]) -> Iterator[LogLine]:
             if not ahead or not _continues(line, parts, ahead[0]):
                 break
             parts.append(ahead.popleft())
-            line = _together(line, parts[-1])
+            line = _together(line, parts[-2], parts[-1])
         yield _by_words(parts) if _are_of_words(parts) else line
 
 
@@ -196,23 +199,28 @@ def _continues(line: LogLine, parts: list[LogLine], following: LogLine) -> bool:
 
 def _would_fit(parts: list[LogLine], following: LogLine) -> bool:
     """Tells whether the next word had room in the line before it, so that no width broke it off."""
-    widths = [len(part.quote.text.rstrip()) for part in parts]
+    widths = [_width(part) for part in parts]
     word = _WORD.match(following.text)
     return widths[-1] + 1 + len(word[0].strip() if word else "") <= max(widths)
 
 
-def _together(line: LogLine, following: LogLine) -> LogLine:
+def _width(part: LogLine) -> int:
+    """Returns how wide a line was printed, without the frame of a box."""
+    return len(part.quote.text.rstrip(" │┃║"))
+
+
+def _together(line: LogLine, last: LogLine, following: LogLine) -> LogLine:
     text = following.text
     if _is_kernel(line):
         text = text.replace("NVRM:", "")
-    is_cut = len(line.text) > 60 and not text[:1].isspace()
+    is_cut = len(line.text) > 60 and not text[:1].isspace() and not _PADDED.search(last.quote.text)
     whole = f"{line.text}{text.rstrip()}" if is_cut else f"{line.text.rstrip()} {text.strip()}"
     return replace(line, text=whole)
 
 
 def _are_of_words(parts: list[LogLine]) -> bool:
     """Tells whether a line was broken between words, not at a width, where it cuts them."""
-    widths = {len(part.quote.text.rstrip()) for part in parts[:-1]}
+    widths = {_width(part) for part in parts[:-1]}
     return len(widths) > 1 and not _is_kernel(parts[0])
 
 

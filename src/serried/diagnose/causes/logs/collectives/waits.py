@@ -33,7 +33,7 @@ def logged_waits(told: LoggedSigns) -> list[LoggedWait]:
     """Returns the waits of all ranks in the order of the log, each rank's collective once."""
     states = told.of("status")
     waits: dict[object, LoggedWait] = {}
-    meeting, group = _only_meeting(told, states)
+    meeting, group = _only_meeting(told, states or told.of("group_told"))
     for sign in told.of("timeout"):
         facts, rank = sign.collective or CollectiveFacts(), told.rank(sign.speaker)
         state = _state(told, states, rank, facts)

@@ -3,7 +3,7 @@
 Signs: ``timeout`` (a collective with its figures), ``broken_call`` (one that an error of NCCL
 ended), ``status`` (the counters of a group on one rank), ``dump_signal`` (fact ``from_rank``: who
 saw a time-out first), ``heartbeat`` (fact ``seconds``: the watchdog itself stood still),
-``taken_down`` (it ends the process).
+``taken_down`` (it ends the process), ``group_told`` (only the group that timed out stands in it).
 
 Sizes are printed from torch 2.1 on, the group beside the counters from 2.2 on, and the global rank
 in front from 2.3 on; ``[Rank 4]`` counts inside the group
@@ -35,6 +35,8 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_n
 _CAUGHT = "Watchdog caught collective operation timeout"
 _CUT = re.compile(r"\.cpp:\d+\] \[.*?Rank \d+\] Watchdog c[\w ]{0,40}:?\s*$")
 """A line that breaks off before it names the collective."""
+_BARE = re.compile(rf"{_CAUGHT}: *ran for")
+"""What is left of such a line where somebody took the collective out."""
 _WORK = re.compile(r"Work(?:[A-Z][A-Za-z]{1,15})?\(")
 """A collective as a backend prints it: ``WorkNCCL(``, ``WorkHCCL(``, ``WorkXCCL(``."""
 _HEADLESS = re.compile(r"\W*(?:SeqNum=\d+, ?)?OpType=\w+,")
@@ -44,18 +46,23 @@ _ALONE = re.compile(r"\W*Work[A-Z][A-Za-z]{1,15}\( *(?:SeqNum=[\d ]+, ?)?OpType=
 _RAN = re.compile(r"ran for (\d+) ?m(?:s\b|illi)|timed out in blocking wait")
 _GROUP_RANK = re.compile(r"(?:PG *(?:ID *)?(\d{1,9})\b[^\]]*?)?[Rr]ank *(\d+)\]")
 _GLOBAL_RANK = re.compile(r"\[rank(\d+)\]:")
-_OP = re.compile(r"OpType=(\w+)(?=[,)\s])")
+_OP = re.compile(r"OpType ?[=:] ?(\w+)(?=[,)\s])")
 _NAMES = {
-    "seq": "SeqNum",
+    "seq": "SeqN(?:um(?:ber)?)?",
     "numel_in": "NumelIn",
     "numel_out": "NumelOut",
-    "timeout_ms": r"Timeout\(ms\)",
+    "timeout_ms": r"Timeout(?:\(ms\)|_?ms)?",
 }
 _NUMBERS = {
-    key: re.compile(rf"{name}= ?(?:(\d(?:[\d ]*\d)?)(?=[,)])|(\d+)(?=\s))")
+    key: re.compile(
+        rf"{name}(?: ?[=:] ?)(?:(\d{{1,3}}(?:,\d{{3}})+|\d(?:[\d ]*\d)?)(?=[,)])|(\d+)(?=\s|$))"
+    )
     for key, name in _NAMES.items()
 }
-"""Figures of a collective; a terminal may have broken a line within a number."""
+"""Figures of a collective; a terminal may have broken a line within a number.
+
+Somebody who writes a line down may put spaces, a colon, or separators of thousands in it.
+"""
 _SHAPE = re.compile(r"TensorShape=\[([\d, ]*)\]")
 _COUNTERS = re.compile(
     r"(?:[Ww]ork(?: *sequence *id)?: *(?P<seq>-?\d+)\b.{0,24}?)?"
@@ -76,6 +83,8 @@ _PG = re.compile(
 """A group: its number in the process, its identifier over all processes, its name if it has one."""
 _LOOSE_PG = re.compile(r"\bPG (?:ID )?(\d{1,9})\b")
 """A group beside counters that somebody wrote down without its brackets."""
+_WRITTEN_PG = re.compile(r"\b(\w+_(?:GROUP|group)|default_pg) [Rr]ank \d+:")
+"""A group's name that somebody wrote before a message in place of its brackets."""
 _UNNAMED = "undefined"
 """What torch prints in place of a name that nobody gave."""
 _PATTERNS = (
@@ -84,6 +93,10 @@ _PATTERNS = (
         r"dump signal due to a collective timeout from\s+(?:rank (?P<from_rank>\d+)|this local)",
     ),
     Pattern("dump_signal", r"Observed flight recorder dump signal from another rank"),
+    Pattern(
+        "group_told",
+        r"Work timeout is detected by watchdog|First PG on this rank to signal dumping",
+    ),
     Pattern("heartbeat", r"watchdog got stuck for (?P<seconds>\d+) seconds"),
     Pattern("heartbeat", r"Heartbeat monitor timed out! Process will be terminated"),
     Pattern("taken_down", r"Failed to retrieve (?:TORCH_)?NCCL_DESYNC_DEBUG report"),
@@ -111,7 +124,7 @@ def timeouts(line: LogLine) -> Iterator[Sign]:
         is_alone or "ran for" in text or "timed out in" in text or _CAUGHT in text
     ):
         yield from _given_up(line)
-    elif cut := _CUT.search(text):
+    elif cut := _CUT.search(text) or _BARE.search(text):
         yield Sign(
             "timeout",
             line.quote,
@@ -159,7 +172,8 @@ def group_name(text: str) -> str | None:
     """
     found = _PG.search(text)
     if not found:
-        return None
+        written = _WRITTEN_PG.search(text)
+        return written[1] if written else None
     is_named = found["name"] and found["name"] != _UNNAMED
     return found["name"] if is_named else f"PG {found['id']}"
 
@@ -208,7 +222,7 @@ def numel(shape: str) -> int | None:
 
 def _number(name: str, text: str) -> int | None:
     found = _NUMBERS[name].search(text)
-    return whole_number((found[1] or found[2]).replace(" ", "")) if found else None
+    return whole_number(re.sub(r"[ ,]", "", found[1] or found[2])) if found else None
 
 
 def _speaker(line: LogLine, before: str) -> Speaker:
