@@ -133,6 +133,7 @@ _PATTERNS = (
     Pattern("restart_loop", r"CrashLoopBackOff|Back-off restarting"),
     Pattern("launch_failed", r"Unable to create TCPStore|Task launch for .* failed on node"),
     Pattern("launch_failed", r"slurmstepd: error: execve\(\)|[Aa]pplication launch failed"),
+    Pattern("launch_failed", r"Failed to initialize the HCCP process"),
     Pattern("launch_failed", r"container_linux\.go|OCI runtime create failed"),
 )
 

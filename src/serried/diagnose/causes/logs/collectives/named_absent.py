@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH, STACK_OF, part_of_job
+from serried.diagnose.causes.logs.collectives.waits import logged_waits
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
@@ -44,9 +45,20 @@ def absent_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
                 confidence=0.8,
                 quotes=quotes(signs),
                 cures=(STACK_OF,),
-                collective=signs[0].collective,
+                collective=_awaited(told, signs[0]),
             )
             yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
+
+
+def _awaited(told: LoggedSigns, sign: Sign) -> CollectiveFacts | None:
+    """Returns the collective that timed out, or that of the report where no time-out is told.
+
+    A report counts all calls of a process and tells no more than a number.
+    """
+    if sign.collective is None or sign.collective.op is not None:
+        return sign.collective
+    waits = logged_waits(told)
+    return waits[0].facts if waits and waits[0].facts.op else sign.collective
 
 
 def barrier_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
