@@ -65,7 +65,9 @@ def _torn(line: LogLine) -> tuple[str, str, str] | None:
     return text[: begins.start()], text[begins.start() : ends.end()], text[ends.end() :]
 
 
-def _put_together(line: LogLine, head: str, inner: str, tail: str) -> tuple[LogLine, LogLine] | None:
+def _put_together(
+    line: LogLine, head: str, inner: str, tail: str
+) -> tuple[LogLine, LogLine] | None:
     whole = _WHOLE.search(head + tail)
     if whole is None or not whole.start() < len(head) < whole.end():
         return None
