@@ -15,6 +15,8 @@ import { NO_SHADE, shadeOf, shadeOfHeat } from "./shade.js";
 import { tilesOf } from "./tiles.js";
 
 const MARGIN = 12;
+/** Pixels of the line that says what cells show that have no room for marks. */
+const KEY = 28;
 /** Milliseconds after which a view that is moved is at rest, and drawn with all its words. */
 const REST_MS = 120;
 const STEP = 1.25;
@@ -200,9 +202,8 @@ export class MapView {
    * @param {number} y
    */
   rankAt(x, y) {
-    if (!this.nest) return -1;
-    const { camera } = this;
-    return this.nest.rankAt(x / camera.scale + camera.x, y / camera.scale + camera.y);
+    const { camera, nest } = this;
+    return nest ? nest.rankAt(x / camera.scale + camera.x, y / camera.scale + camera.y) : -1;
   }
 
   /** Returns the middle of a rank's cell in pixels of the page. @param {number} rank */
@@ -293,18 +294,28 @@ export class MapView {
     if (!scene || !this.below.width) {
       this.nest = null;
     } else if (!keeps || !this.nest) {
-      const levels = levelsOf(scene, this.arrangement);
-      const names = levels.some(({ name }) => name === "row") ? NAMES : { left: 0, top: 0 };
-      this.nest = new Nest(levels, {
-        width: this.below.width - 2 * MARGIN - names.left,
-        height: this.below.height - 2 * MARGIN - names.top,
-      });
-      this.camera.fit(this.nest, this.below, MARGIN, names);
-      const { x, y, scale } = this.camera;
-      this.home = { x, y, scale };
+      this._fit(scene, 0);
+      if (!this.heat && !this.by && !this.isMarked) this._fit(scene, KEY);
       this.byHand = false;
     }
     this.redraw.request();
+  }
+
+  /**
+   * Lays out all of a scene in view.
+   * @param {import("../base/scene.js").Scene} scene
+   * @param {number} below  pixels to leave at the lower edge
+   */
+  _fit(scene, below) {
+    const levels = levelsOf(scene, this.arrangement);
+    const names = levels.some(({ name }) => name === "row") ? NAMES : { left: 0, top: 0 };
+    const frame = { width: this.below.width, height: this.below.height - below };
+    this.nest = new Nest(levels, {
+      width: frame.width - 2 * MARGIN - names.left,
+      height: frame.height - 2 * MARGIN - names.top,
+    });
+    this.camera.fit(this.nest, frame, MARGIN, names);
+    this.home = { x: this.camera.x, y: this.camera.y, scale: this.camera.scale };
   }
 
   /** Returns parts of the map that are at least so many pixels wide. @param {number} pixels */

@@ -45,14 +45,15 @@ export class MapKey {
     if (key === this.shown) return;
     this.shown = key;
     const box = byId("map-key");
-    box.hidden = !isDrawn;
-    // Whether cells have room for marks hangs on the map's height: with marks the key is unseen and
-    // keeps its line, or it would come and go with every frame.
-    box.style.visibility = isMarked ? "hidden" : "";
+    box.hidden = !isDrawn || isMarked;
+    // Whether cells have room for marks hangs on the map's height, which is the same with the key
+    // of cells that have none: it stands on the map, in the room that the map leaves there.
+    box.classList.toggle("on-map", !heat && !by);
+    box.style.minHeight = "";
     if (box.hidden) return;
     if (heat?.unit === "state") return box.replaceChildren(...stateKey(heat.counts, shade.ramp));
     box.replaceChildren(...(heat ? this._figure(heat, shade.ramp) : order(shade, by)));
-    keepHeight(box, `${box.clientWidth} ${language()} ${heat?.figure ?? ""}`);
+    if (heat) keepHeight(box, `${box.clientWidth} ${language()} ${heat.figure}`);
   }
 
   /** @param {Heat} heat @param {string[]} ramp */
