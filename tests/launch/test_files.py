@@ -226,13 +226,13 @@ FILES = {
         {"data_parallel_replicate_degree": "2"},
     ),
     "nanotron_llama.yaml": Said(
-        "nanotron YAML", "nanotron", 32, {"tp": 2, "pp": 2, "cp": 2, "dp": 4}
+        "nanotron YAML", "nanotron", 32, {"tp": 2, "pp": 2, "cp": 2, "dp": 4, "zero": 0}
     ),
     "nanotron_job.slurm": Said(
         "torchrun command line, nanotron YAML under Slurm",
         "nanotron",
         32,
-        {"tp": 2, "pp": 2, "cp": 2, "dp": 4},
+        {"tp": 2, "pp": 2, "cp": 2, "dp": 4, "zero": 0},
     ),
     "swift_node1.sh": Said(MEGATRON, "megatron", 8, {"tp": 2, "ep": 4}),
     "colossalai_70B.sh": Said(

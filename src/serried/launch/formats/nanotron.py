@@ -1,4 +1,4 @@
-"""Reads and writes nanotron's YAML: the section ``parallelism``.
+"""Reads and writes nanotron's YAML: the section ``parallelism``, and how the optimizer is sharded.
 
 Keys and defaults: nanotron src/nanotron/config/parallelism_config.py. The product of dp, pp,
 tp and cp is the number of ranks; nanotron refuses any other.
@@ -28,6 +28,7 @@ def read(keys: Keys) -> Reading:
     take(facts, keys, PARALLELISM, section="parallelism")
     layers = sizes(num_hidden_layers="layers")
     take(facts, keys, layers, section="model.model_config")
+    take(facts, keys, sizes(zero_stage="zero"), section="optimizer")
     product: dict[str, int | None] = {"dp": None, "pp": None, "tp": None, "cp": 1}
     experts = facts.number("ep") or 1
     if experts > 1 and not facts.says("cp"):
