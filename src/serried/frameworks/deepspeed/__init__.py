@@ -55,7 +55,7 @@ OPTIONS = {
     "zero_hpz_partition_size": "ranks of a ZeRO++ secondary partition",
     "zero_quantized_gradients": "true makes the all-to-all groups of ZeRO++ qgZ",
     "names": "kinds or keys: what qgZ groups are called, local or local_0, local_1 … (kinds)",
-    "mics_shard_size": "ranks of a MiCS shard, before 0.19.8",
+    "mics_shard_size": "ranks of a MiCS shard, before 0.19.7",
     "mics_hierarchical_params_gather": "true gathers MiCS shards by node first",
     "devices_per_node": "ranks of a node (default 8)",
     "hostfile": "the lines of a hostfile, such as 'worker-0 slots=4'",
