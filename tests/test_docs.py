@@ -27,6 +27,8 @@ ENTRANCES = [
     ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md", "SECURITY.md")
 ]
 PAGES = [*ENTRANCES, *sorted((ROOT / "docs").glob("**/*.md"))]
+COMMAND = re.compile(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", re.DOTALL)
+"""A command, which a backslash may lead over lines, and what it prints."""
 BLOCK = re.compile(r"^```(?P<kind>\w+)[^\n]*\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -50,8 +52,8 @@ def blocks(kind: str) -> Iterator[tuple[Path, int, str]]:
 def examples() -> Iterator[Example]:
     for page, line, body in blocks("console"):
         for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-            command, _, shown = part.replace("\\\n", " ").partition("\n")
-            yield Example(page.name, line, command, shown)
+            command, shown = COMMAND.match(part).groups()  # type: ignore[union-attr]
+            yield Example(page.name, line, command.replace("\\\n", " "), shown)
 
 
 EXAMPLES = list(examples())
@@ -72,7 +74,7 @@ def test_a_command_prints_what_the_page_shows(
     example: Example, serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for folder in ("tests", "benchmarks"):  # examples read files of the repository
+    for folder in ("tests", "benchmarks", "examples"):  # examples read files of the repository
         (tmp_path / folder).symlink_to(ROOT / folder)
     if "runs/pp4" in example.command:
         Run(num_steps=6).write(tmp_path / "runs" / "pp4")
