@@ -125,7 +125,7 @@ ROWS: Sequence[Row] = (
     ),
     _row("pp zbv x dp zero 3, tied", 4, quick=True, pp=2, schedule="zbv", zero=3, model=TIED),
     _row("tp x pp, tied", 4, tp=2, pp=2, model=TIED),
-    _row("tp x pp zbv, tied", 4, quick=True, tp=2, pp=2, schedule="zbv", model=TIED),
+    _row("tp x pp zbv, tied", 4, tp=2, pp=2, schedule="zbv", model=TIED),
     _row("tp x pp x dp", 8, tp=2, pp=2, **SP, **LOSS),
     _row(
         "tp x pp zbv x dp zero 2, tied, recompute full",

@@ -14,7 +14,10 @@ from tests.test_printed import BLOCKS, SCRIPT, need
 
 STARTS = ("serried train", "serried check")
 MADE = "a run, which the command above it makes"
-LONG = ("runtime.md", "parallelism.md", "ranks.md", "check.md", "retime.md", "checkpoints.md")
+LONG = (
+    *("README.md", "runtime.md", "parallelism.md", "ranks.md"),
+    *("check.md", "retime.md", "checkpoints.md"),
+)
 """Pages of many commands, ranks or layers: `make test` checks their options alone."""
 
 

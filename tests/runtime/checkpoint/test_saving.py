@@ -46,7 +46,7 @@ BASE = TrainSettings(
 )
 UNCUT = replace(BASE, microbatches=1)
 """What has no pipeline to fill: its losses are the same, and it computes half as often."""
-CUT = replace(UNCUT, tp=2, zero=2, sequence_parallel=True)
+CUT = replace(UNCUT, zero=2)
 HALF = replace(
     BASE,
     world_size=2,
@@ -68,13 +68,14 @@ PADDED = "tp x zero 3, padded"
 OTHERS: Mapping[str, TrainSettings] = {
     "one process": replace(UNCUT, world_size=1),
     "pp x dp zero 3": replace(BASE, pp=2, zero=3),
+    "tp x zero 2": replace(CUT, tp=2, sequence_parallel=True),
     "tp x pp, scores split": replace(BASE, tp=2, pp=2, loss_parallel=True),
     "cp x dp buffer": replace(UNCUT, cp=2, dp_style="buffer"),
     PADDED: replace(UNCUT, tp=2, zero=3, loss_parallel=True, vocab_divisible_by=150),
     "tp x dp buffer, padded": replace(UNCUT, tp=2, dp_style="buffer", vocab_divisible_by=150),
 }
 """Layouts that go on from what CUT saved."""
-SOAKED = {"tp x pp, scores split", "tp x dp buffer, padded"}
+SOAKED = {"tp x zero 2", "tp x pp, scores split", "tp x dp buffer, padded"}
 
 
 def going_on(settings: TrainSettings, folder: Path, step: int = 2) -> TrainSettings:

@@ -34,7 +34,7 @@ LAYOUTS: dict[str, tuple[dict[str, int], ModelSplit]] = {
     "pp, in a V": ({"pp": 2}, ModelSplit("zbv", 2, at=[1, 1, 1, 1])),
     "pp, interleaved": ({"pp": 4}, ModelSplit("interleaved-1f1b", 4, chunks=1)),
     "dp x zero 3": ({"zero": 3}, ModelSplit()),
-    "tp x dp x zero 1": ({"tp": 2, "zero": 1}, ModelSplit(plan=PLAN)),
+    "dp x zero 1": ({"zero": 1}, ModelSplit()),
 }
 
 
