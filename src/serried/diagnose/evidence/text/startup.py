@@ -76,7 +76,7 @@ _PATTERNS = (
     ),
     Pattern("store_wait", r"connect\(\) timed out"),
     Pattern("store_wait", r"waitForInput.*timed out after (?P<ms>\d+) ?ms"),
-    Pattern("rendezvous", r"DeadlineExceeded|rendezvous.*(?:timed out|TIMEOUT)"),
+    Pattern("rendezvous", r"DeadlineExceeded|[rR]endezvous.*(?:timed out|TIMEOUT)"),
     Pattern("rendezvous", r"Timed out .*waiting for (?:the )?(?:barrier|rendezvous)"),
     Pattern("environment", r"environment variable (?P<variable>\w+) expected, but not set"),
     Pattern("duplicate_gpu", r"Duplicate GPU detected ?: ?rank (?P<one>\d+) and rank (?P<two>\d+)"),

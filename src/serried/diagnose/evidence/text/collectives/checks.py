@@ -105,7 +105,7 @@ _NOT_JOINED = re.compile(r"(?<!\w)missing ranks: \{(?P<ranks>[\d, ]+)\}")
 _ANALYSED = (
     Pattern("analysed", r"(?<![\w.] )\bcollective: [a-z]\w*:(?P<op>[a-z]\w*)"),
     Pattern("analysed", r"\bgroup info: \w+:(?P<group>[\w.\-]+)"),
-    Pattern("analysed", r"sequence number: (?P<seq>\d+)"),
+    Pattern("analysed", r"(?:sequence number:|ranks joining collective) (?P<seq>\d+)"),
 )
 _PATTERNS = (
     _UNUSED,

@@ -41,8 +41,11 @@ _WORK = re.compile(r"Work(?:[A-Z][A-Za-z]{1,15})?\(")
 """A collective as a backend prints it: ``WorkNCCL(``, ``WorkHCCL(``, ``WorkXCCL(``."""
 _HEADLESS = re.compile(r"\W*(?:SeqNum=\d+, ?)?OpType=\w+,")
 """A collective whose line lost its beginning."""
-_ALONE = re.compile(r"\W*Work[A-Z][A-Za-z]{1,15}\( *(?:SeqNum=[\d ]+, ?)?OpType=\w+,")
-"""A collective that somebody wrote down without the words around it."""
+_ALONE = re.compile(
+    r"\W*Work[A-Z][A-Za-z]{1,15}\( *(?:(?:\.{3}|…),? *)?(?:SeqNum=[\d ]+, ?)?OpType=\w+,|"
+    r"\W*(?:SeqNum=\d+, ?)?OpType=\w+, ?Numel(?:In|Out)="
+)
+"""A collective that somebody wrote down without the words around it, or a part of it."""
 _RAN = re.compile(r"ran for (\d+) ?m(?:s\b|illi)|timed out in blocking wait")
 _GROUP_RANK = re.compile(r"(?:PG *(?:ID *)?(\d{1,9})\b[^\]]*?)?[Rr]ank *(\d+)\]")
 _GLOBAL_RANK = re.compile(r"\[rank(\d+)\]:")
@@ -83,7 +86,9 @@ _PG = re.compile(
 """A group: its number in the process, its identifier over all processes, its name if it has one."""
 _LOOSE_PG = re.compile(r"\bPG (?:ID )?(\d{1,9})\b")
 """A group beside counters that somebody wrote down without its brackets."""
-_WRITTEN_PG = re.compile(r"\b(\w+_(?:GROUP|group)|default_pg) [Rr]ank \d+:")
+_WRITTEN_PG = re.compile(
+    r"\b(?:(?P<name>\w+_(?:GROUP|group)|default_pg) [Rr]ank \d+:|PG GUID \w+ ?\((?P<named>\w+)\))"
+)
 """A group's name that somebody wrote before a message in place of its brackets."""
 _UNNAMED = "undefined"
 """What torch prints in place of a name that nobody gave."""
@@ -173,7 +178,7 @@ def group_name(text: str) -> str | None:
     found = _PG.search(text)
     if not found:
         written = _WRITTEN_PG.search(text)
-        return written[1] if written else None
+        return (written["name"] or written["named"]) if written else None
     is_named = found["name"] and found["name"] != _UNNAMED
     return found["name"] if is_named else f"PG {found['id']}"
 
@@ -193,6 +198,8 @@ def _given_up(line: LogLine) -> Iterator[Sign]:
         if not ran and _CAUGHT not in before and not _ALONE.match(line.text):
             continue
         facts = _facts(work, before, ran_ms=whole_number(ran[1]) if ran else None)
+        if len(begins) == 1 and facts.group is None:
+            facts = replace(facts, group=group_name(work))
         yield Sign("timeout", line.quote, _speaker(line, before), line.time, collective=facts)
 
 
