@@ -60,3 +60,20 @@ def test_a_card_of_another_finding_shows_its_own_ranks(page_of: Open, tmp_path: 
         workbench.settle()
         assert "rank 2 lost the connection" in workbench.read("diagnosis()")["verdict"]
         assert cards.nth(1).get_attribute("aria-pressed") == "true"
+
+
+def test_a_link_to_a_second_diagnosis_shows_its_own_layout_and_a_click_brings_it_back(
+    page_of: Open, tmp_path: Path
+) -> None:
+    logs = {"killed": KILLED, "closed": CLOSED}
+    for name, text in logs.items():
+        (tmp_path / name).write_text(text)
+    with served(cases=[read_case(tmp_path / name) for name in logs]) as address:
+        workbench = page_of(address, "view=diagnose&diagnosed=closed")
+        assert workbench.value("world_size") == "3"
+        assert not workbench.page.locator(".other-layout").count()
+        workbench.fill(world_size="8")
+        assert "another layout" in workbench.text(".other-layout")
+        workbench.click(".other-layout button")
+        assert workbench.value("world_size") == "3"
+        assert workbench.page.locator("#map-key .state svg").count(), "shapes tell states too"

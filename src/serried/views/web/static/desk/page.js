@@ -136,7 +136,7 @@ export class Page {
 
   async _begin() {
     await Promise.all([this.layout.speak(), this.diagnosis.open()]);
-    await this.runs.open(this.diagnosis.cases[0]);
+    await this.runs.open(this.diagnosis.opening);
     await this.opener.begin();
   }
 

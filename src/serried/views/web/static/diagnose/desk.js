@@ -70,6 +70,11 @@ export class DiagnoseDesk {
     return this._named(this.host.store.state.diagnosed);
   }
 
+  /** The diagnosis that the page opens with: the one that the address names, else the first. */
+  get opening() {
+    return this._named(this.host.store.state.diagnosed) ?? this.cases[0];
+  }
+
   /** @param {string} diagnosed @returns {Case | null} */
   _named(diagnosed) {
     const served = this.cases.find(({ name }) => name === diagnosed);
@@ -143,7 +148,12 @@ export class DiagnoseDesk {
     const finding = findingOf(diagnosis, this.host.store.state.finding);
     const [first, ...rest] = finding.summary ?? [finding.verdict];
     const lines = rest.map((line) => make("span", {}, line));
-    byId("diagnose-verdict").replaceChildren(make("strong", {}, first), ...lines);
+    const isOwn = this.host.isOwn(shown);
+    byId("diagnose-verdict").replaceChildren(
+      make("strong", {}, first),
+      ...lines,
+      ...(isOwn ? [] : [this._otherLayout(shown)]),
+    );
     const ramp = this.heat?.ramp(theme().dark) ?? [];
     this._draw(finding, ramp);
     fill("diagnose-why", items(finding.chain));
@@ -157,6 +167,14 @@ export class DiagnoseDesk {
     byId("diagnose-quotes").textContent = t("diagnose.evidence", { count });
     this._offer(shown, diagnosis.findings);
     this.arrows.show(this.heat ? finding : null);
+  }
+
+  /** Returns why no rank is coloured, and what colours them. @param {Case} shown */
+  _otherLayout(shown) {
+    const { finding } = this.host.store.state;
+    const again = () => this.show(shown.name, finding);
+    const button = make("button", { type: "button", click: again }, t("diagnose.own_layout"));
+    return make("span", { class: "other-layout" }, t("diagnose.other_layout"), " ", button);
   }
 
   /**

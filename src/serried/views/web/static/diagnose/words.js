@@ -1,5 +1,7 @@
 // What the Diagnose tab writes of a finding: cards, evidence with its place, sentences.
 
+import { markImage } from "../base/canvas/marks.js";
+import { MARK_OF_STATE } from "../base/canvas/states.js";
 import { make } from "../base/dom.js";
 import { number, t } from "../base/i18n.js";
 
@@ -54,6 +56,19 @@ export function stateKey(counts, ramp) {
     const swatch = make("i", { class: "swatch" });
     swatch.style.background = ramp.at(-1 - at) ?? "";
     const told = t(`wait_key.${state}`, { count: number(counts[state]) });
-    return [make("span", { class: "state" }, swatch, told)];
+    return [make("span", { class: "state" }, swatch, ...shapeOf(at), told)];
   });
+}
+
+/**
+ * Returns the mark of a state as the map draws it.
+ * @param {number} at  its place, the cause first
+ */
+function shapeOf(at) {
+  const shape = MARK_OF_STATE.at(-1 - at);
+  if (!shape) return [];
+  const image = markImage(shape.mark, shape.isFull ? "currentColor" : "none");
+  image.firstElementChild?.setAttribute("stroke", "currentColor");
+  image.firstElementChild?.setAttribute("stroke-width", "0.25");
+  return [image];
 }

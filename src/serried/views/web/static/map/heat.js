@@ -82,7 +82,7 @@ export class Heat {
 
   /** Writes a value with its unit. @param {number} value */
   text(value) {
-    if (this.unit === "state") return value ? t(`wait_mark.${value}`) : "";
+    if (this.unit === "state") return Number.isNaN(value) ? "" : t(`wait_mark.${value}`);
     const text = this._size(value);
     return value < 0 && text !== this._size(0) ? `−${text}` : text;
   }

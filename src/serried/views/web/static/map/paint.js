@@ -15,6 +15,7 @@ import { MANY } from "./fill.js";
 import { isPale } from "./heat.js";
 import { paintNames } from "./names.js";
 import { slotsOf } from "./slots.js";
+import { paintStates } from "./states.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
 
@@ -36,6 +37,8 @@ export function paintMap(picture) {
   if (pixels && arePixels(picture)) pixels.paint(picture, context);
   else if (showsMarks(picture)) paintMarked(picture, context);
   else paintFilled(picture, context);
+  if (picture.heat?.unit === "state")
+    paintStates(picture, context, ranksInView(picture), cellOf(picture));
   paintNames(picture, context);
 }
 
