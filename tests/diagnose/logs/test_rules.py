@@ -443,3 +443,22 @@ def test_a_collective_that_no_line_names_is_called_so() -> None:
     unset = 2**64 - 1
     cause = first_cause(STATUS.format(rank=3, seq=unset, done=unset))
     assert "a collective that the log does not name" in str(cause.verdict)
+
+
+def test_a_launchers_stop_of_the_other_ranks_is_no_root() -> None:
+    cause = first_cause(
+        "  rank      : 0 (local_rank: 0)",
+        "  exitcode  : -15 (pid: 1133)  (SIGTERM)",
+        "  rank      : 2 (local_rank: 2)",
+        "  exitcode  : -11 (pid: 1135)  (SIGSEGV)",
+    )
+    assert (cause.kind, cause.ranks) == ("segfault", (2,))
+
+
+def test_a_desync_report_beside_a_time_out_keeps_the_timed_out_collective() -> None:
+    report = "[7] finished collective #192, but didn't join collective #193 (count from 1)"
+    cause = first_cause(*waiting(0, 251, numel=6), report)
+    assert (cause.kind, cause.ranks) == ("never_arrived", (7,))
+    assert cause.collective is not None
+    assert (cause.collective.op, cause.collective.seq) == ("ALLREDUCE", 251)
+    assert (cause.collective.numel_in, cause.collective.group) == (6, "default_pg")

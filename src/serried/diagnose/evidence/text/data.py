@@ -76,7 +76,7 @@ _PATTERNS = (
         "nan", r"(?:loss|Loss|gradients?|logits) (?:is|are|contains?|became|has) (?:NaN|nan|inf)"
     ),
     Pattern("nan", r"(?P<own>probability tensor) contains either `inf`, `nan`"),
-    Pattern("nan", r"Current loss scale already at minimum"),
+    Pattern("nan", r"Current loss scale already at minimum|Unexpected result (?:nan|inf)\b"),
     Pattern("nan", r"(?P<own>Function '\w+') returned nan values in its \d+th output"),
     Pattern(
         "nan", r"loss scale.*(?:too small|reached minimum)|FloatingPointError: Minimum loss scale"

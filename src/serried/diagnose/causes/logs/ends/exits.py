@@ -7,7 +7,7 @@ the kernel, for want of memory; who sent it only the kernel log says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.ends.cures import ASK_SCHEDULER, REQUEUE
@@ -103,8 +103,15 @@ def _ends(told: LoggedSigns) -> list[Sign]:
     ends = [s for s in told.of(*kinds) if s.code != 0 and not _is_told_elsewhere(told, s)]
     named = {sign.quote for sign in ends if told.rank(sign.speaker) is not None}
     ends = [s for s in ends if s.quote not in named or told.rank(s.speaker) is not None]
+    ends = [s for s in ends if not _is_stop_of_rest(s, ends)]
     how = {told.rank(sign.speaker) for sign in ends if _tells_how(sign)}
     return [s for s in ends if _tells_how(s) or told.rank(s.speaker) not in how - {None}]
+
+
+def _is_stop_of_rest(sign: Sign, ends: Sequence[Sign]) -> bool:
+    """Tells whether a SIGTERM is the launcher's, which stops the ranks that are left of a job."""
+    is_stop = sign.code == _SIGNALS["SIGTERM"] and sign.kind != "first_failure"
+    return is_stop and any(other.code not in (None, sign.code) for other in ends)
 
 
 def _is_told_elsewhere(told: LoggedSigns, sign: Sign) -> bool:
