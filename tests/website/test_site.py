@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from website.links import faults
 from website.prepare import ROOT, generated, nav, prepare, written
 from website.reading import site_markdown
 
+OTHER = r"\[(?:中文|English)\]\("
 BOTH = pytest.mark.parametrize("lang", ["en", "zh"])
 
 
@@ -67,6 +69,12 @@ def test_a_link_names_the_page_and_not_its_language() -> None:
     text = "看[布局](layout.zh.md#轴)，[规则](../CONTRIBUTING.md)。（[English](index.md)）"
     told = site_markdown(text, "index.md", ["layout.md"])
     assert told == "看[布局](layout.md#轴)，规则 (`CONTRIBUTING.md`)。"
+
+
+@BOTH
+def test_no_page_of_the_site_offers_itself_as_its_other_language(lang: str) -> None:
+    # The link stands alone in its parentheses, where the site leaves it out.
+    assert [name for name, text in written(lang).items() if re.search(OTHER, text)] == []
 
 
 def test_a_list_behind_a_sentence_is_a_list() -> None:
