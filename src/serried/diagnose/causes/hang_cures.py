@@ -8,7 +8,7 @@ from serried.finding import Sentence, said
 
 _STILL_AT_WORK = said(
     "raise the time-out only if that rank is still at work there (saving, loading, compiling): "
-    "take its stack twice, a minute apart, and see whether it moves"
+    "take its stack twice, a minute apart (py-spy dump --pid PID), and see whether it moves"
 )
 _NOBODY_COMES = said("do not raise the time-out: a rank that ended or stands still does not come")
 _SAME_ORDER = said(
@@ -16,13 +16,18 @@ _SAME_ORDER = said(
     "a branch that only some ranks take"
 )
 
+_AS_SCHEDULED = said(
+    "compare its sends and receives with its schedule, which serried schedule NAME --pp N "
+    "--microbatches M prints"
+)
+
 _CURES: dict[RootKind, tuple[Sentence, ...]] = {
     RootKind.DEAD: (
-        said("read the last lines of that rank and of its node's kernel log"),
+        said("read the last lines of that rank and of its node's kernel log (dmesg -T)"),
         _NOBODY_COMES,
     ),
     RootKind.STOPPED: (
-        said("let it go on (kill -CONT), and find who stopped it: a debugger, a scheduler"),
+        said("let it go on (kill -CONT PID), and find who stopped it: a debugger, a scheduler"),
         _NOBODY_COMES,
     ),
     RootKind.FINISHED: (
@@ -37,7 +42,7 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
         _STILL_AT_WORK,
     ),
     RootKind.NEVER_ARRIVED: (
-        said("take its stack while it hangs (py-spy dump --pid …), which tells where it stands"),
+        said("take its stack while it hangs (py-spy dump --pid PID), which tells where it stands"),
         _STILL_AT_WORK,
     ),
     RootKind.SILENT: (
@@ -56,15 +61,9 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
         said("bring as many elements on all ranks: pad, or gather the sizes first"),
         NEVER_MEET,
     ),
-    RootKind.OUT_OF_SCHEDULE: (
-        said("compare its sends and receives with its schedule: serried schedule prints it"),
-    ),
-    RootKind.LEFT_OUT_SEND: (
-        said("compare its sends and receives with its schedule: serried schedule prints it"),
-    ),
-    RootKind.LEFT_OUT_RECEIVE: (
-        said("compare its sends and receives with its schedule: serried schedule prints it"),
-    ),
+    RootKind.OUT_OF_SCHEDULE: (_AS_SCHEDULED,),
+    RootKind.LEFT_OUT_SEND: (_AS_SCHEDULED,),
+    RootKind.LEFT_OUT_RECEIVE: (_AS_SCHEDULED,),
     RootKind.OTHER_MESSAGES: (
         said("compare the sends and receives of that rank with those of its peers in this step"),
     ),
@@ -78,7 +77,10 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
         ),
     ),
     RootKind.CIRCLE: (
-        said("collect flight-recorder dumps of all of them: they show the order of each"),
+        said(
+            "collect flight-recorder dumps of all of them: they show in which order each made its "
+            "calls"
+        ),
     ),
 }
 

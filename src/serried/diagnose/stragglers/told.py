@@ -39,7 +39,7 @@ _GPU = _Kind(
     (
         said(
             "compare clocks, power and temperature of its GPU with a neighbour's: nvidia-smi -q -d "
-            "CLOCK,POWER,TEMPERATURE,PERFORMANCE; serried check measures GEMMs on every rank"
+            "CLOCK,POWER,TEMPERATURE,PERFORMANCE; dcgmi diag -r 3 tests the GPU by itself"
         ),
         said("if it stays slow alone, drain the node and have the GPU replaced"),
     ),

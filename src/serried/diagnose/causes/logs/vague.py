@@ -19,8 +19,8 @@ LONGEST_TEXT = 200
 _READ_ON = said("give the lines after it too: the last line of a traceback names the error")
 _READ_LINE = said("read that line and those before it in the log of the process that wrote it")
 _ITS_LOG = said(
-    "read that rank's own log: torchrun writes one for each with --log-dir and --redirects 3; "
-    "@record on main() brings its traceback into the summary"
+    "read that rank's own log: torchrun writes one for each with --log-dir logs --redirects 3, "
+    "Paddle with --log_dir; @record on main() brings its traceback into torchrun's summary"
 )
 _PARTS = (
     (CauseClass.STARTUP, re.compile(r"init_process_group|rendezvous|TCPStore|_c10d_store")),

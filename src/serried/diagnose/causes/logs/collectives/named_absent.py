@@ -14,6 +14,8 @@ from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 
+_STACKS_OF_BOTH = said("take the stacks of a rank of each side: py-spy dump --pid PID")
+
 
 def absent_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields ranks that torch itself says did not come."""
@@ -200,7 +202,7 @@ def _counts(told: LoggedSigns, sign: Sign, signs: list[Sign]) -> RankedCause:
         verdict,
         confidence=0.7,
         quotes=quotes(signs[-8:]),
-        cures=(STACK_OF if is_behind else said("take the stacks of a rank of each side"),),
+        cures=(STACK_OF if is_behind else _STACKS_OF_BOTH,),
         collective=facts,
         groups=(facts.group,) if facts.group else (),
     )

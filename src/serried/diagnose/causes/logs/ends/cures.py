@@ -31,9 +31,9 @@ ASK_SCHEDULER = said(
 )
 REQUEUE = said("ask for more time, or save often and let the scheduler requeue the job")
 CORE = said(
-    "keep the core file and read it: gdb python core, then bt; or run with python -X faulthandler"
+    "keep the core file and read it: gdb python core, then bt; or run with PYTHONFAULTHANDLER=1"
 )
 ITS_LOG = said(
-    "read that rank's own log: torchrun writes one for each with --log-dir and --redirects 3; "
-    "@record on main() brings its traceback into the summary"
+    "read that rank's own log: torchrun writes one for each with --log-dir logs --redirects 3, "
+    "Paddle with --log_dir; @record on main() brings its traceback into torchrun's summary"
 )
