@@ -207,7 +207,9 @@ def test_each_limit_of_a_launch_reader_has_a_hostile_file() -> None:
 
 
 @pytest.mark.parametrize("limit", HOSTILE)
-@pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
+@pytest.mark.parametrize(
+    "language", ["C.UTF-8", pytest.param("zh_CN.UTF-8", marks=pytest.mark.soak)]
+)
 def test_a_file_beyond_a_limit_ends_in_one_sentence(
     serried: Call,
     tmp_path: Path,

@@ -132,7 +132,7 @@ def read_back(text: str) -> Layout:
 def test_a_file_of_its_own_framework_reads_back_as_the_same_layout(name: str) -> None:
     written = 0
 
-    @settings(max_examples=40)
+    @settings(max_examples=15)
     @given(jobs(name))
     def run(job: tuple[Layout, Sizes]) -> None:
         nonlocal written
@@ -158,7 +158,7 @@ def test_a_file_of_its_own_framework_reads_back_as_the_same_layout(name: str) ->
 def test_a_launcher_with_options_reads_back_as_the_same_layout(name: str, target: str) -> None:
     written = 0
 
-    @settings(max_examples=40)
+    @settings(max_examples=15)
     @given(jobs(name))
     def run(job: tuple[Layout, Sizes]) -> None:
         nonlocal written

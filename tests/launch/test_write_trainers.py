@@ -68,7 +68,7 @@ SIZE = st.sampled_from([1, 2, 4])
 def test_a_file_of_a_trainer_is_written_as_it_was_read(target: str, source: str) -> None:
     written = 0
 
-    @settings(max_examples=20)
+    @settings(max_examples=12)
     @given(SIZE, SIZE, st.sampled_from([4, 8, 16]))
     def run(a: int, b: int, world: int) -> None:
         nonlocal written
@@ -100,7 +100,7 @@ def test_a_file_of_a_trainer_is_written_as_it_was_read(target: str, source: str)
 def test_any_layout_of_its_frameworks_is_written_or_refused(target: str, framework: str) -> None:
     written = 0
 
-    @settings(max_examples=20)
+    @settings(max_examples=12)
     @given(of_framework(framework))
     def run(drawn: tuple[Layout, Sizes]) -> None:
         nonlocal written

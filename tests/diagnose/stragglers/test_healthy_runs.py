@@ -53,7 +53,9 @@ def meeting(draw: random.Random, noise: float) -> Trace:
     )
 
 
-@pytest.mark.parametrize("first", range(0, NUM_RUNS, 20))
+@pytest.mark.parametrize(
+    "first", [0, 20, *(pytest.param(n, marks=pytest.mark.soak) for n in range(40, NUM_RUNS, 20))]
+)
 def test_no_rank_is_at_fault_in_a_healthy_run(first: int) -> None:
     accused = {}
     for seed in range(first, first + 20):
