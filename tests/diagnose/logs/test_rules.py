@@ -462,3 +462,10 @@ def test_a_desync_report_beside_a_time_out_keeps_the_timed_out_collective() -> N
     assert cause.collective is not None
     assert (cause.collective.op, cause.collective.seq) == ("ALLREDUCE", 251)
     assert (cause.collective.numel_in, cause.collective.group) == (6, "default_pg")
+
+
+def test_several_ranks_that_others_gave_up_waiting_for_never_came() -> None:
+    cause = first_cause("ERROR [Rank 0] Timeout waiting for ranks [2,3] to join. Aborting.")
+    assert (cause.kind, cause.ranks) == ("never_arrived", (2, 3))
+    waits = list(text_signs([log_line("INFO waiting for ranks [2,3] to join", "job.log", 1)]))
+    assert [sign.kind for sign in waits if sign.kind == "said_absent"] == []

@@ -64,7 +64,10 @@ _SAID_ABSENT = re.compile(
     r"^(?!.*\b(?:INFO|DEBUG)\b).*\b[rR]anks? \[?(?P<ranks>\d+(?:(?:, ?| and |, and )\d+)*)\]? "
     r"(?:(?:has|have|had|did|does|do|was|were|is|are)(?:n't| not| never)|never)(?: yet| even)? "
     r"(?:join|reach|arriv|check(?:ed)? in|respond|enter|c[ao]me|participat)|"
-    r"^(?!.*Stalled)(?:.*[^\[])?\b(?:[mM]issing|[aA]bsent|[uU]nresponsive)[ _]ranks?[:= ]{1,3}\[?"
+    r"[tT]ime(?:d )?out waiting for ranks \[?(?P<awaited>\d+(?:, ?\d+)+)\]? to "
+    r"(?:join|arrive|check in|reach)|"
+    r"^(?!.*Stalled)(?:.*[^\[])?\b(?:[mM]issing|[aA]bsent|[uU]nresponsive)[ _]ranks?[:= ]{1,3}"
+    r"\[?"
     r"(?P<listed>\d+(?:, ?\d+)*)(?![}\d])"
 )
 """How programs say in their own words who did not come."""
@@ -151,7 +154,7 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
         facts = {"ranks": _ranks(lagging["ranks"])}
         yield Sign("not_joined", line.quote, line.speaker, line.time, facts=facts)
     if missing := _SAID_ABSENT.search(text):
-        facts = {"ranks": _ranks(missing["ranks"] or missing["listed"])}
+        facts = {"ranks": _ranks(missing["ranks"] or missing["awaited"] or missing["listed"])}
         yield Sign("said_absent", line.quote, line.speaker, line.time, facts=facts)
     if culprits := _CULPRIT.findall(text):
         facts = {"ranks": tuple(int(rank) for rank, _ in culprits), "error": culprits[0][1]}

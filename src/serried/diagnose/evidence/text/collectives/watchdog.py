@@ -37,12 +37,12 @@ _CUT = re.compile(r"\.cpp:\d+\] \[.*?Rank \d+\] Watchdog c[\w ]{0,40}:?\s*$")
 """A line that breaks off before it names the collective."""
 _BARE = re.compile(rf"{_CAUGHT}: *ran for")
 """What is left of such a line where somebody took the collective out."""
-_WORK = re.compile(r"Work(?:[A-Z][A-Za-z]{1,15})?\(")
+_WORK = re.compile(r"Work(?:[A-Z][A-Za-z]{1,15})?(?:\(| (?=(?:SeqNum|OpType)=))")
 """A collective as a backend prints it: ``WorkNCCL(``, ``WorkHCCL(``, ``WorkXCCL(``."""
 _HEADLESS = re.compile(r"\W*(?:SeqNum=\d+, ?)?OpType=\w+,")
 """A collective whose line lost its beginning."""
 _ALONE = re.compile(
-    r"\W*Work[A-Z][A-Za-z]{1,15}\( *(?:(?:\.{3}|…),? *)?(?:SeqNum=[\d ]+, ?)?OpType=\w+,|"
+    r"\W*Work[A-Z][A-Za-z]{1,15}[( ] *(?:(?:\.{3}|…),? *)?(?:SeqNum=[\d ]+, ?)?OpType=\w+,|"
     r"\W*(?:SeqNum=\d+, ?)?OpType=\w+, ?Numel(?:In|Out)="
 )
 """A collective that somebody wrote down without the words around it, or a part of it."""
