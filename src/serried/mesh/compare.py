@@ -63,9 +63,9 @@ class Pair:
             rank=self.rank,
             what=WORDS.get(self.dim, self.left),
             ours=_shown(self.ours),
-            left=f"{left} ({self.left})",
+            left=said("{name} ({kind})", name=left, kind=self.left),
             theirs=_shown(self.theirs),
-            right=f"{right} ({self.right})",
+            right=said("{name} ({kind})", name=right, kind=self.right),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from serried.errors import listed
+from serried.finding import Sentence
 from serried.mesh.compare import Comparison, Pair
 from serried.views.layout.text import sizes_text, table
 from serried.views.sentences import say, tell
@@ -31,7 +32,9 @@ def comparison_table(found: Comparison, left: str, right: str, *, lang: str = "e
     return rows
 
 
-def _verdict(found: Comparison, left: str, right: str, lang: str) -> Iterator[str]:
+def _verdict(found: Comparison, first: str, second: str, lang: str) -> Iterator[str]:
+    # Said as sentences, for a Chinese name needs no gap around it.
+    left, right = (Sentence("{name}", {"name": name}) for name in (first, second))
     if found.left.world_size != found.right.world_size:
         yield tell(
             "{left} has {ours:,} ranks and {right} {theirs:,}",
@@ -66,8 +69,8 @@ def _differences(found: Comparison, left: str, right: str, lang: str) -> Iterato
         (right, [pair.right for pair in found.alone if pair.right]),
     ):
         if names:
-            makes = listed(names, limit=24)
-            yield tell("only {side} makes {kinds}", lang, side=side, kinds=makes)
+            makes, name = listed(names, limit=24), Sentence("{name}", {"name": side})
+            yield tell("only {side} makes {kinds}", lang, side=name, kinds=makes)
 
 
 def _state(pair: Pair, lang: str) -> str:

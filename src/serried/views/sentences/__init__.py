@@ -85,8 +85,11 @@ _GAP = re.compile(f"(?<={_WIDE}) {_EDGE}(?={_WIDE})|(?<={_WIDE}){_EDGE} (?={_WID
 def _value(value: object, name: str, lang: str) -> object:
     if isinstance(value, SerriedError | Sentence | Listed):
         said = say(value, lang)
-        return said if lang == "en" else f"{_EDGE}{said}{_EDGE}"
-    return phrase(str(value), lang) if name in WORDS else value
+    elif name in WORDS:
+        said = phrase(str(value), lang)
+    else:
+        return value
+    return said if lang == "en" else f"{_EDGE}{said}{_EDGE}"
 
 
 def phrase(text: str, lang: str) -> str:

@@ -15,7 +15,7 @@ from tests.conftest import Call
 def test_of_many_kinds_the_table_shows_those_of_one_dimension(serried: Call) -> None:
     shown = serried("groups", "--world-size", "16", "--tp", "2", "--pp", "4").out
     kinds = re.findall(r"^(\w+) +\d+ +\d+ +(?:all|none|\d+) ", shown, re.M)
-    assert kinds == ["dp", "cp", "tp", "pp", "ep"]
+    assert kinds == ["dp", "tp", "pp", "cp", "ep"]
     assert "15 more kinds of groups: --all" in shown
     few = serried("groups", "--world-size", "16", "--tp", "2", "--framework", "internlm").out
     assert "nettest" in few

@@ -84,3 +84,12 @@ def test_options_override_a_file_before_and_behind_it(
     assert '"world_size": 32' in shown.out
     assert '"tp": 4' in shown.out
     assert '"pp": 2' in shown.out
+
+
+def test_chinese_names_stand_without_gaps(serried: Call) -> None:
+    told = serried(
+        "groups", *SIZES, "--compare", "megatron", "--compare-set", "pp=4", "--lang", "zh"
+    )
+    assert "选项和 megatron pp=4 " in told.out
+    assert "在选项（tp）里是" in told.out or "在选项（dp）里是" in told.out
+    assert "选项 " not in told.out.partition("\n\n")[2]

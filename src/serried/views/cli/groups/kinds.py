@@ -7,6 +7,7 @@ from typing import Any
 
 from serried.errors import InputError, listed
 from serried.mesh import Layout
+from serried.mesh.kind import GroupKind
 
 MANY_KINDS = 8
 """A table of more kinds than this shows those of one dimension, unless --all is asked for."""
@@ -28,20 +29,25 @@ def kinds_of(layout: Layout, kinds: tuple[str, ...], dims: str | None) -> list[s
 def main_kinds(layout: Layout) -> list[str]:
     """Returns the names of all kinds, or, of many, of those that stand for one dimension.
 
+    Those of dimensions come first, in the order in which the workbench offers them; others follow
+    in the order in which the framework makes them.
+
     >>> from serried.frameworks import layout
     >>> from serried.mesh.sizes import Sizes
     >>> main_kinds(layout("megatron", Sizes(world_size=16, tp=2)))
-    ['dp', 'cp', 'tp', 'pp', 'ep']
+    ['dp', 'tp', 'pp', 'cp', 'ep']
     """
-    if len(layout.kinds) <= MANY_KINDS:
-        return [kind.name for kind in layout.kinds]
-    meant = {layout.kind_of(dim) for dim in layout.dims}
-    meant |= {
+    of_dims = list(dict.fromkeys(layout.dims.values()))
+    others = [
         kind.name
         for kind in layout.kinds
-        if len(kind.axes) == 1 and kind.mesh == "dense" and not (kind.rule or kind.twin_of)
-    }
-    return [kind.name for kind in layout.kinds if kind.name in meant]
+        if kind.name not in of_dims and (len(layout.kinds) <= MANY_KINDS or _is_axis(kind))
+    ]
+    return of_dims + others
+
+
+def _is_axis(kind: GroupKind) -> bool:
+    return len(kind.axes) == 1 and kind.mesh == "dense" and not (kind.rule or kind.twin_of)
 
 
 def dims_of(layout: Layout, dims: str | None) -> list[str]:
