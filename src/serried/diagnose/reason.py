@@ -22,6 +22,7 @@ from serried.diagnose.gathered import Evidence
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
 from serried.diagnose.waits.roots import RootKind
+from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 
 
@@ -83,9 +84,15 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
         # The log says better how a rank ended; who waits for it, dumps say better.
         words = next((c for c in (*own, *later) if _tells_of(c, end)), None)
         if words is not None:
+            verdict = words.verdict
+            if words.ranks is None and end.ranks:
+                verdict = said(
+                    "{verdict}; {who} ended by it", verdict=verdict, who=named(end.ranks)
+                )
             whole = replace(
                 words,
                 ranks=end.ranks,
+                verdict=verdict,
                 chain=words.chain or end.chain,
                 waiting=end.waiting,
                 quotes=tuple(dict.fromkeys((*words.quotes, *end.quotes))),
@@ -121,4 +128,6 @@ def _tells_of(told: Cause, end: Cause) -> bool:
     """
     if told.ranks is not None or told.cause_class is not CauseClass.STORAGE:
         return told.ranks == end.ranks
-    return {file_rank(quote.source) for quote in told.quotes} == {*(end.ranks or ())}
+    # A console of all ranks repeats what stands in one rank's own file.
+    writers = {file_rank(quote.source) for quote in told.quotes} - {None}
+    return writers == {*(end.ranks or ())}

@@ -181,3 +181,23 @@ def test_one_pickle_of_several_that_asks_for_a_program_is_named_with_what_it_ask
     (tmp_path / "fr_trace_0").write_bytes(pickle.dumps(os.getcwd))
     [note] = notes(diagnosed(gather([tmp_path])))
     assert "fr_trace_0 asks for posix.getcwd" in note
+
+
+@pytest.mark.parametrize("name", ["dp", "mesh_dp"])
+def test_groups_that_dumps_call_by_their_kind_are_the_layout_s(tmp_path: Path, name: str) -> None:
+    pairs = {1: [0, 2], 2: [1, 3]}
+    dumps = {
+        f"trace_rank_{rank}": dump(rank, ranks, 9, name, number=number)
+        for number, ranks in pairs.items()
+        for rank in ranks
+        if rank != 3
+    }
+    for each in dumps.values():
+        each["pg_config"] = {}  # as gloo leaves it
+    layout = {"schema": "serried.groups/1", "world_size": 4, "groups": {"dp": list(pairs.values())}}
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "groups.json").write_text(json.dumps(layout))
+    found = left(folder, dumps)
+    assert found.causes[0].ranks == (3,)
+    assert "dp_1" in str(found.causes[0].verdict)

@@ -44,3 +44,36 @@ def test_nobody_is_blamed_where_the_next_rank_brought_what_it_always_does() -> N
     ended = RankState(3, RankCondition.DEAD, (), None, expected_bytes=PIECE)
     state = JobState.of(WORLD, (GROUP,), (heard, silent(1), silent(2), ended))
     assert list(mismatches(wait_graph(state))) == []
+
+
+@pytest.mark.parametrize(("brought", "arrived", "culprit"), [(96, 96, 1), (64, 64, 0)])
+def test_a_peer_that_went_on_tells_who_differed_where_gloo_refused(
+    brought: int, arrived: int, culprit: int
+) -> None:
+    pair, alone = JobGroup("tp_0", "tp", (0, 1)), JobGroup("dp_1", "dp", (1, 2))
+    past = [
+        RankOperation("all_reduce", "tp_0", seq, None, 64, 64, "Float", is_finished=True)
+        for seq in (1, 2, 3)
+    ]
+    last = RankOperation("all_reduce", "tp_0", 4, None, brought, brought, "Float", True)
+    wait = RankOperation("all_gather", "dp_1", 1, None, 8, 16, "Float")
+    peer = RankState(1, RankCondition.RUNNING, (*past, last, wait), {"tp_0": 4, "dp_1": 1}, wait)
+    expected = 64 if culprit else 4
+    ended = RankState(
+        0, RankCondition.DEAD, (), None, expected_bytes=expected, arrived_bytes=arrived
+    )
+    state = JobState.of(3, (pair, alone), (ended, peer, silent(2)))
+    [found] = mismatches(wait_graph(state))
+    assert (found.culprits, found.group.name, found.seq) == ((culprit,), "tp_0", 4)
+
+
+def test_bytes_that_no_peer_s_collective_sends_tell_nothing() -> None:
+    pair = JobGroup("tp_0", "tp", (0, 1))
+    past = [
+        RankOperation("all_reduce", "tp_0", seq, None, 64, 64, "Float", is_finished=True)
+        for seq in (1, 2)
+    ]
+    peer = RankState(1, RankCondition.RUNNING, tuple(past), {"tp_0": 2})
+    ended = RankState(0, RankCondition.DEAD, (), None, expected_bytes=4, arrived_bytes=1024)
+    state = JobState.of(2, (pair,), (ended, peer))
+    assert list(mismatches(wait_graph(state))) == []

@@ -2,8 +2,9 @@
 
 NCCL's dumps say the members of groups; gloo's do not, and where torch checks every collective
 (TORCH_DISTRIBUTED_DEBUG=DETAIL) not even names. Then a layout tells: by the group's number in the
-job, by its name, or by its place among the groups of the process, of which DETAIL makes two each.
-Without one, the members of a group are those who have issued something in it.
+job, by its name, by its kind and the ranks that have issued something in it, or by its place among
+the groups of the process, of which DETAIL makes two each. Without one, the members of a group are
+those who have issued something in it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from pathlib import PurePath
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
 from serried.diagnose.waits.given import WORLD, GivenGroups, kind_of
-from serried.diagnose.waits.group_names import Key, called
+from serried.diagnose.waits.group_names import Key, called, in_order
 from serried.diagnose.waits.state import JobGroup
 from serried.errors import listed
 from serried.finding import Sentence, said
+
+_MESH = "mesh_"
+"""What torch puts before the name of a mesh's dimension (2.13, distributed/device_mesh.py)."""
 
 
 class DumpedGroups:
@@ -35,6 +39,8 @@ class DumpedGroups:
         keys = {(entry.group_id, entry.group_name) for dump in dumps for entry in dump.entries}
         self._by_key = {key: each for key in keys if (each := self._as_given(*key)) is not None}
         members = _members(dumps, world_size, keys - self._by_key.keys() - {("", "")})
+        self._by_key |= self._of_kind(members)
+        members = {key: ranks for key, ranks in members.items() if key not in self._by_key}
         taken = set(self._by_key.values())
         free = [group for group in given.groups if group not in taken] if given else []
         self._by_key |= called(members, world_size, free)
@@ -65,6 +71,26 @@ class DumpedGroups:
         found = self._given.by_number.get(number) or self._by_name.get(name)
         if found is None and (kind_of(name) == WORLD or number == "0"):
             found = next((g for g in self._by_name.values() if g.kind == WORLD), None)
+        return found
+
+    def _of_kind(self, members: Mapping[Key, tuple[int, ...]]) -> dict[Key, JobGroup]:
+        """Returns the layout's groups that dumps call by their kind alone, as torch's meshes do.
+
+        ``mesh_dp`` is of kind dp, or mesh_dp; of these it is the one that holds all who speak of
+        it. Of two with the same ranks the first in the job's order is the layout's.
+        """
+        found: dict[Key, JobGroup] = {}
+        taken = {group.name for group in self._by_key.values()}
+        for key in sorted(members, key=in_order):
+            kinds = {kind_of(key[1]), kind_of(key[1].removeprefix(_MESH))}
+            fits = [
+                group
+                for group in self._by_name.values()
+                if group.kind in kinds and set(members[key]) <= set(group.ranks)
+            ]
+            if len(fits) == 1 and fits[0].name not in taken:
+                found[key] = fits[0]
+                taken.add(fits[0].name)
         return found
 
 

@@ -45,7 +45,7 @@ def called(
         of_ranks[tuple(sorted(group.ranks))].append(group)
     alike: dict[tuple[int, tuple[str, int, int]], int] = Counter()
     found = {}
-    for key in sorted(members, key=_in_order):
+    for key in sorted(members, key=in_order):
         number, name = key
         ranks = members[key]
         lent = of_ranks.get(tuple(sorted(ranks)), [])
@@ -77,7 +77,8 @@ def _apart(found: dict[Key, JobGroup]) -> dict[Key, JobGroup]:
     }
 
 
-def _in_order(key: Key) -> tuple[int, str, str]:
+def in_order(key: Key) -> tuple[int, str, str]:
+    """Returns what sorts groups as the job made them: by number, then by name."""
     return (int(key[0]) if key[0].isdecimal() else 1 << 30, *key)
 
 

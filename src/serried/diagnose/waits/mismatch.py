@@ -82,7 +82,7 @@ def mismatches(graph: WaitGraph) -> Iterator[Mismatch]:
     silent = [each for meeting in graph.meetings for each in _with_the_silent(state, meeting)]
     told = [each for each in silent if not _is_of_the_silent(state, each)]
     # Where one that spoke is known to differ, those who left nothing are not to blame elsewhere.
-    yield from told or silent
+    yield from told or silent or _refused_before(state)
 
 
 def _is_of_the_silent(state: JobState, mismatch: Mismatch) -> bool:
@@ -184,6 +184,45 @@ def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mi
     )
 
 
+def _refused_before(state: JobState) -> Iterator[Mismatch]:
+    """Yields what differs from a rank that ended on other bytes where no one stands any more.
+
+    A member that sends more than it gets is done, and goes on to where it waits for somebody else:
+
+        tp_1 all_reduce 21    rank 2  expected 64 bytes, got 96, ended    left no dump
+                              rank 3  brought 96 elements, always 64      waits in dp_1 now
+    """
+    for rank in state.ranks:
+        if rank.expected_bytes is None or rank.counts is not None:
+            continue
+        groups = [group for group in state.groups if rank.rank in group.ranks]
+        found = [each for group in groups for each in _refused_in(state, rank, group)]
+        # Whoever brought what it never did is at fault; what others brought only came beside it.
+        found = [each for each in found if rank.rank not in each.culprits] or found
+        if len({each.culprits for each in found}) == 1:
+            yield found[0]
+
+
+def _refused_in(state: JobState, refused: RankState, group: JobGroup) -> Iterator[Mismatch]:
+    """Yields what peers brought to their last two collectives of a group, where it was refused.
+
+    The last comes first: a peer may be done with what was refused, and then it is the one before.
+    """
+    for peer in group.ranks:
+        there = [op for op in state.ranks[peer].issued if op.group == group.name]
+        for at, op in list(enumerate(there))[:-3:-1]:
+            if not _is_piece(refused.arrived_bytes, group, op):
+                continue
+            is_odd = is_unusual_there(state.ranks[peer], op)
+            usual = [_is_piece(refused.expected_bytes, group, each) for each in there[:at]]
+            if is_odd and any(usual):
+                difference = _difference({0: there[at - 1], 1: op}) or Difference.BYTES
+                yield Mismatch(group, op.seq, difference, {peer: op}, (peer,), by_peers=False)
+            elif is_odd is False and not _is_piece(refused.expected_bytes, group, op):
+                culprit = (refused.rank,)
+                yield Mismatch(group, op.seq, Difference.BYTES, {peer: op}, culprit, False)
+
+
 def _senders(
     meeting: StalledCollective, refused: list[int], spoke: Mapping[int, RankOperation]
 ) -> tuple[int, ...]:
@@ -222,7 +261,7 @@ def _expected_usual(
     rank: RankState, meeting: StalledCollective, spoke: Mapping[int, RankOperation]
 ) -> bool:
     """Tells whether a rank expected as many bytes as those send who brought what they always do."""
-    return _is_piece(rank.expected_bytes, meeting, spoke) is True
+    return _is_piece(rank.expected_bytes, meeting.group, _first(spoke)) is True
 
 
 def _may_be_there(
@@ -230,18 +269,19 @@ def _may_be_there(
 ) -> bool:
     """Tells whether what a rank got or expected may be of the call in which the others wait."""
     sizes = (rank.arrived_bytes, rank.expected_bytes)
-    return any(_is_piece(size, meeting, spoke) is not False for size in sizes)
+    return any(_is_piece(size, meeting.group, _first(spoke)) is not False for size in sizes)
 
 
-def _is_piece(
-    size: int | None, meeting: StalledCollective, spoke: Mapping[int, RankOperation]
-) -> bool | None:
+def _first(spoke: Mapping[int, RankOperation]) -> RankOperation:
+    return next(iter(spoke.values()))
+
+
+def _is_piece(size: int | None, group: JobGroup, operation: RankOperation) -> bool | None:
     """Tells whether so many bytes are what gloo's ring sends at once; None where nothing tells.
 
     It sends an all-reduce in two pieces for each member, and what is gathered in two.
     """
-    operation = next(iter(spoke.values()))
-    pieces = {"all_reduce": 2 * len(meeting.group.ranks), "all_gather": 2}.get(operation.op)
+    pieces = {"all_reduce": 2 * len(group.ranks), "all_gather": 2}.get(operation.op)
     if pieces is None or size is None:
         return None
     piece = (operation.numel_in or 0) * _BYTES.get(operation.dtype or "", 4) / pieces

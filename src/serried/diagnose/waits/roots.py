@@ -117,7 +117,9 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
         found += _apart(graph)
     elif all(root.kind is RootKind.SILENT for root in found):
         found = list(_dead_apart(graph)) or found
-    joined = (_without_guess(graph.state, each) for each in _joined(found))
+    joined = [_without_guess(graph.state, each) for each in _joined(found)]
+    if any(root.ranks for root in joined):
+        joined = [r for r in joined if r.ranks or r.kind is not RootKind.SILENT]
     return tuple(sorted(joined, key=_weight))
 
 
@@ -240,7 +242,9 @@ def _mismatched(graph: WaitGraph, strayed: dict[int, Deviation]) -> Iterator[Roo
             yield Root(_kind(each), None, 0.5, waiters, circle=members, mismatch=each)
             continue
         inside = {*each.brought, *(rank for rank in each.group.ranks if graph.successors[rank])}
-        waiters = tuple(sorted({*graph.waiters(tuple(inside)), *inside} - set(each.culprits)))
+        ended = {r for r in each.group.ranks if graph.state.ranks[r].expected_bytes is not None}
+        behind = {*graph.waiters((*inside, *ended)), *inside}
+        waiters = tuple(sorted(behind - ended - set(each.culprits)))
         deviation = next((strayed[rank] for rank in each.culprits if rank in strayed), None)
         kind = _of_deviation(deviation) if deviation else _kind(each)
         yield Root(

@@ -94,6 +94,8 @@ def _is_follow_up(each: RankedCause, first: RankedCause) -> bool:
     is_end = first.standing < Standing.NOTICED or first.cause.kind == "exit_code"
     if each.cause.cause_class is CauseClass.EXTERNAL_STOP:
         return is_end and each.standing >= Standing.NOTICED
+    if first.cause.kind == "mismatch_size" and each.cause.kind == "aborted":
+        return True  # gloo ends a process that gets other bytes, and says which
     if each.cause.kind == "launch_failed":  # of a container that ended
         return each.standing is Standing.FOLLOWS
     is_memory = first.cause.cause_class is each.cause.cause_class is CauseClass.HOST_OOM
