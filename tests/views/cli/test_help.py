@@ -19,7 +19,7 @@ from tests.views.explain.reader import has_chinese
 
 HIDDEN_FROM_WORDS = re.compile(
     r"--?[\w-]+|\S*[/.=@*_]\S*|\[[^\]]*\]|[A-Z][\w-]*(?:, [IW])*|\b(?:reduce-scatter|all-to-all|"
-    r"all-reduce|all-gather|serried \w+(?: \w+)?|tp x cp x dp|hidden size)\b"
+    r"all-reduce|all-gather|serried \w+(?: \w+)?|tp x cp x dp|hidden size|flight recorder dump)\b"
 )
 """Options, paths, choices, names and terms, which stay in Latin letters in Chinese."""
 
