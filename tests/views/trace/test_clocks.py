@@ -23,7 +23,7 @@ def test_a_host_is_told_with_what_moved_it_and_how_sure_that_is() -> None:
         "whatever way messages took, or 12.3 us if they take as long either way"
     )
     assert "".join(each.strip() for each in clock_lines([OWN, clock], lang="zh")) == (
-        "b：依据 ping 对时和主机间的消息移动 -7.50 ms，漂移 42.1 ppm；"
+        "b：依据 ping 对时和主机间的消息校正 -7.50 ms，漂移 42.1 ppm；"
         "误差不超过 1.23 ms，不论消息怎么走；若来回一样快，则不超过 12.3 us"
     )
     assert clock_document(clock) == {
