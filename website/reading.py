@@ -42,9 +42,18 @@ def navigation(index: str) -> list[Entry]:
     """
     rows = [line.strip("| ").split(" | ", 1) for line in index.splitlines() if line[:2] == "| "]
     return [
-        {_capital(want): [{_capital(m[2]): bare(m[3])} for m in LINK.finditer(pages) if _own(m[3])]}
+        {
+            _capital(want): [
+                {_label(*m.groups()[1:]): bare(m[3])} for m in LINK.finditer(pages) if _own(m[3])
+            ]
+        }
         for want, pages in rows[1:]
     ]
+
+
+def _label(text: str, target: str) -> str:
+    # The names of frameworks are written as their makers write them.
+    return text if target.startswith("frameworks/") else _capital(text)
 
 
 def _own(target: str) -> bool:
