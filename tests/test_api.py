@@ -61,6 +61,15 @@ def test_importing_serried_loads_nothing_heavy() -> None:
     assert done.stdout == "set()\n"
 
 
+@pytest.mark.parametrize("name", ["guard", "record", "record_steps", "span"])
+def test_what_hooks_into_torch_says_so_where_there_is_none(name: str) -> None:
+    # None in the place of a module is how Python says that it cannot be imported.
+    code = f"import sys; sys.modules['torch'] = None; import serried; serried.{name}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    said = f"serried.errors.EnvironmentProblem: serried.{name} hooks into PyTorch, which is not"
+    assert done.stderr.splitlines()[-1].startswith(said)
+
+
 @pytest.fixture(name="command")
 def serried_command(serried: Call) -> Call:
     return serried

@@ -67,10 +67,22 @@ show_by(lambda: import_module("serried.views.notebook.values"))
 
 
 def __getattr__(name: str) -> object:
-    """Returns a public name, loading its module; AttributeError for any other."""
+    """Returns a public name, loading its module; AttributeError for any other.
+
+    Raises EnvironmentProblem for one that hooks into PyTorch where that is not installed.
+    """
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_MODULE_OF[name]), name)
+    try:
+        found = getattr(import_module(_MODULE_OF[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "torch":
+            raise
+        raise import_module("serried.errors").EnvironmentProblem(
+            "serried.{name} hooks into PyTorch, which is not installed; install it with: "
+            "pip install 'serried[torch]'",
+            name=name,
+        ) from error
     globals()[name] = found  # the next use finds it without coming here
     return found
 
