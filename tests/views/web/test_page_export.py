@@ -17,6 +17,7 @@ from serried.trace.merge.in_memory import merge
 from serried.views.web.diagnose.cases import NamedCase
 from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
+from tests.soaked import rows
 from tests.trace.recorded_run import Run
 from tests.views.web.diagnose.test_cases import HUNG
 from tests.views.web.served import served
@@ -58,6 +59,11 @@ STATES = {
     "view=layout&world_size=8&tp=1&pp=1&collective=all-reduce&collective_of=dp:0&algorithm=ring"
     "&step=3": ["map-8", "play-all-reduce-ring"],
 }
+SOAKED = {
+    "view=diagnose",
+    "view=layout&dims=dp,tp&rank=5&world_size=16",
+    "view=layout&world_size=16&tp=1&pp=1&zero=3&sharded=1",
+}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +96,7 @@ def opened(page_of: Open, address: str, query: str) -> Workbench:
     return workbench
 
 
-@pytest.mark.parametrize("query", STATES)
+@pytest.mark.parametrize("query", rows(STATES, SOAKED))
 def test_every_picture_is_saved_as_it_is_seen_and_as_a_drawing_of_shapes(
     page_of: Open, full: str, query: str
 ) -> None:

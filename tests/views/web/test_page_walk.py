@@ -159,7 +159,7 @@ ROOMS = {
         {"#learn-find": ["zero"]},
     ),
 }
-SOAKED = {"frame", "players", "plan"}
+SOAKED = {"frame", "players", "plan", "run"}
 """Rooms whose controls have tests of their own, of which most walk long."""
 FORM = "#job :is(input, select, textarea, button):not(#reset, #framework, #version)"
 """What test_page_controls walks: the form of the job, in every framework."""
