@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.waits.program import is_in_communication
 from serried.diagnose.waits.state import JobState
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
@@ -22,10 +23,19 @@ OTHER_LIBRARIES = ("hccl", "stall", "task_absent")
 
 def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Sentence]:
     """Yields what would tell who is at fault, where the first cause cannot."""
-    if not causes or causes[0].ranks is not None:
-        return
-    first = causes[0]
     state = evidence.state
+    first = causes[0] if causes else None
+    # Whoever stops a job says nothing of why it stood.
+    is_open = first is None or first.cause_class is CauseClass.EXTERNAL_STOP
+    if state is not None and is_open and _all_communicate(state):
+        yield said(
+            "all {count} ranks stood in torch's communication: take their stacks again a minute "
+            "later; where none has moved the job hangs, and serried.guard() in the next run tells "
+            "whose call is missing",
+            count=state.world_size,
+        )
+    if first is None or first.ranks is not None:
+        return
     if silent := unheard(evidence.ranks_heard, state.world_size if state else None):
         yield said(
             "no line from {who}: collect the logs, and the stacks of what still lives",
@@ -50,6 +60,12 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
         yield said(
             "which rank used that GPU: note nvidia-smi -L and each rank's device at the start"
         )
+
+
+def _all_communicate(state: JobState) -> bool:
+    """Tells whether every rank's stack stands in communication, so that none can be told apart."""
+    stacks = [each.stack for each in state.ranks]
+    return len(stacks) > 1 and all(stack and is_in_communication(stack) for stack in stacks)
 
 
 def beside_dumps(state: JobState, silent: Sequence[int]) -> Iterator[Sentence]:

@@ -1,0 +1,40 @@
+"""What to collect next, where what was read names nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+
+PIPELINE = """Process {pid}: python train.py
+Thread {pid} (idle): "MainThread"
+    _wait_batch_p2p (torch/distributed/pipelining/schedules.py:{line})
+    main (train.py:33)
+"""
+ALONE = """Process {pid}: python train.py
+Thread {pid} (idle): "MainThread"
+    read (train.py:{line})
+"""
+STOP = (
+    "W1128 02:25:21.1 15676 torch/distributed/elastic/agent/server/api.py:753] "
+    "Received 15 death signal, shutting down workers"
+)
+
+
+def missing(folder: Path, *stacks: str) -> list[str]:
+    for rank, each in enumerate(stacks):
+        text = each.format(pid=100 + rank, line=680 + rank)
+        (folder / f"pyspy_rank_{rank}.txt").write_text(text)
+    return [str(each) for each in diagnosed(gather([folder])).missing]
+
+
+def test_ranks_that_all_stand_in_communication_are_to_be_looked_at_again(tmp_path: Path) -> None:
+    [told] = missing(tmp_path, PIPELINE, PIPELINE, PIPELINE)
+    assert told.startswith("all 3 ranks stood in torch's communication")
+    (tmp_path / "console.log").write_text(STOP)
+    assert missing(tmp_path, PIPELINE, PIPELINE, PIPELINE) == [told]
+
+
+def test_a_rank_that_is_elsewhere_is_named_and_nothing_is_missing(tmp_path: Path) -> None:
+    assert missing(tmp_path, PIPELINE, ALONE, PIPELINE) == []
