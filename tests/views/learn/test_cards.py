@@ -181,3 +181,9 @@ def test_words_of_the_machine_tell_numbers_of_the_job_too(word: str) -> None:
 def test_a_job_of_one_node_says_that_nothing_leaves_it() -> None:
     told = card("nvlink", *laid_out(world_size=8, tp=2), lang="en").here
     assert told[0] == "All ranks of this job are on one node"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_size_at_the_head_of_a_sentence_is_written_as_it_is_given(lang: str) -> None:
+    told = [each for section in of("tp", lang=lang).sections for each in section.paragraphs]
+    assert not [each for each in told if each.startswith("Tp ")]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from serried.errors import InputError, listed
 from serried.mesh import Layout, Placement
+from serried.mesh.sizes import SIZES
 from serried.plan.job_plan import JobPlan
 from serried.views.explain.content import Entry, items, line, localized, paragraphs, part, table
 from serried.views.explain.explanation import ReadingLink, Section, links_of
@@ -186,7 +187,8 @@ def _expert_exchange(layout: Layout, done: Practice, lang: str) -> str:
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    # A size is written as it is given: tp, not Tp.
+    return text if text.partition(" ")[0] in SIZES else text[:1].upper() + text[1:]
 
 
 def _reading(key: str) -> tuple[ReadingLink, ...]:

@@ -103,8 +103,8 @@ def _found_rows(a: JobPlan, b: JobPlan, lang: str) -> Iterator[ComparedRow]:
     rates = (f"{plan.tokens_per_s_gpu:,.0f}" for plan in (a, b))
     ratio = b.tokens_per_s_gpu / a.tokens_per_s_gpu - 1
     yield _row(tell("tokens of a GPU per second", lang), *rates, change=f"{ratio:+.1%}")
-    points = 100 * (b.mfu() - a.mfu())
-    yield _row("MFU", f"{a.mfu():.1%}", f"{b.mfu():.1%}", change=f"{points:+.1f} %")
+    points = tell("{points:+.1f} points", lang, points=100 * (b.mfu() - a.mfu()))
+    yield _row("MFU", f"{a.mfu():.1%}", f"{b.mfu():.1%}", change=points)
     for name in a.parts:
         one, other = a.parts[name], b.parts.get(name, 0.0)
         if max(one / a.step_s, other / b.step_s) >= LEAST_PART:

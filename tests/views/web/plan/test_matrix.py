@@ -38,6 +38,8 @@ def test_plans_beside_one_another_tell_what_was_asked_otherwise() -> None:
     assert asked == {"tp", "pp", "etp", "recomputation", "layers of the stages"}
     step = found["found"][0]
     assert step["name"] == "step" and step["change"].startswith("+")
+    [mfu] = [row for row in found["found"] if row["name"] == "MFU"]
+    assert mfu["change"].endswith(" points"), "the difference of two shares is no share"
 
 
 def test_a_plan_is_as_itself() -> None:
