@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help adapters run test quick check types style unit bench oracle goldens soak screenshots film docs edition sbom \
+.PHONY: help adapters run test quick check types style unit bench oracle goldens soak screenshots film docs edition sbom audit \
 	headless browser hosts shells system modules \
 	ranks pages web_modules examples views readings others paced clean
 
@@ -126,6 +126,15 @@ sbom: $(VENV)/.run ## list what serried runs on here as CycloneDX, into sbom.jso
 		$(VENV)/sbom/bin/pip install -q 'cyclonedx-bom>=7,<8'; }
 	$(VENV)/sbom/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml \
 		--output-reproducible -o sbom.json
+
+# The list is of what is installed, torch's CPU build as torch; what PyPI does not answer for fails.
+audit: $(VENV)/.run ## look for holes in the code, and in every package that is installed here
+	@[ -x $(VENV)/audit/bin/pip-audit ] || { $(PYTHON) -m venv $(VENV)/audit && \
+		$(VENV)/audit/bin/pip install -q '.[audit]'; }
+	$(VENV)/audit/bin/bandit --quiet --configfile pyproject.toml --recursive src
+	@$(BIN)/pip list --format freeze --exclude-editable | sed 's/+.*//' > $(VENV)/audit/installed.txt
+	@echo "$$(wc -l < $(VENV)/audit/installed.txt) installed packages are asked for"
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --no-deps -r $(VENV)/audit/installed.txt
 
 edition: $(VENV)/.test browser ## draw every tab of the page; BEFORE=COMMIT lays an earlier one beside
 	$(BIN)/python -m docs.edition screenshots/edition $(if $(BEFORE),--before $(BEFORE))

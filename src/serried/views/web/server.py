@@ -293,7 +293,9 @@ def _token_for(host: str) -> str | None:
 
 def _address(gate: Gate, query: str) -> str:
     """Returns the address to open: this machine's name where the server binds to all."""
-    name = socket.gethostname() if gate.host in ("0.0.0.0", "::") else gate.host
+    # Compared here; it is bound only where a user asks for it.
+    binds_to_all = gate.host in ("0.0.0.0", "::")  # nosec B104
+    name = socket.gethostname() if binds_to_all else gate.host
     words = [word for word in (f"token={gate.token}" if gate.token else "", query) if word]
     # An IPv6 address stands in brackets, or its colons would be taken for that of the port.
     shown = f"[{name}]" if ":" in name else name

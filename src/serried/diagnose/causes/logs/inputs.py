@@ -39,7 +39,8 @@ _MEANINGS = (
         Standing.EXHAUSTED,
         (
             said(
-                "/dev/shm is full: {who} could not get {size} bytes of shared memory; "
+                # A path that is said, and not opened.
+                "/dev/shm is full: {who} could not get {size} bytes of shared memory; "  # nosec B108
                 "connections that "
                 "fail afterwards follow from it"
             ),

@@ -83,7 +83,8 @@ def _answer(stream: IO[bytes], listener: Listener) -> Opened | SerriedError | No
     while len(head := stream.read(_LENGTH.size)) == _LENGTH.size:
         body = stream.read(_LENGTH.unpack(head)[0])
         try:
-            message = pickle.loads(body)  # what this very program wrote a moment ago
+            # What this very program wrote a moment ago, to a pipe of its own.
+            message = pickle.loads(body)  # nosec B301
         except (pickle.UnpicklingError, EOFError):
             return None
         if not isinstance(message, Sentence):

@@ -27,7 +27,9 @@ _PATTERNS = (
     ),
     Pattern(
         "shm_full",
-        r"/dev/shm/\S+ (?:to |\(size )(?P<size>\d+)|/dev/shm.*(?:No space left|full)|"
+        # A path that logs speak of, and that nothing opens.
+        r"/dev/shm/\S+ (?:to |\(size )(?P<size>\d+)|"  # nosec B108
+        r"/dev/shm.*(?:No space left|full)|"
         r"[Uu]nable to (?:allocate|create) shared memory|error while creating shared memory",
     ),
     Pattern("shm_full", r"insufficient shared memory|unable to mmap .*shared memory|shm_open"),
