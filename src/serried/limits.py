@@ -52,6 +52,13 @@ ASSISTANT_ANSWER = Limit(1 << 18, "bytes", "one answer to an assistant; it reads
 # ----------------------------------------------------------------------- the page's server
 
 ANSWER_SECONDS = Limit(120, "s", "one answer of the page's server; most take a few ms")
+ANSWER_BYTES = Limit(
+    4 << 30, "bytes", "what one answer takes to make; a million actions take 0.3 GB"
+)
+SEVERAL_ASKED = Limit(16, "questions", "what is asked at once; a page that opens asks for 6")
+SEVERAL_BYTES = Limit(8 << 20, "bytes", "the answers that are asked for at once; 6 take 0.2 MB")
+DROPPED_HEADER = Limit(1 << 20, "bytes", "the names of one drop, 200 of which are looked at")
+UPLOAD_RATE = Limit(1 << 18, "bytes/s", "how slowly a drop may come, beside an answer's time")
 
 # ----------------------------------------------------------------------- reports
 

@@ -15,7 +15,7 @@ from serried.views.web.check.heat import NamedCheck
 from serried.views.web.diagnose.cases import NamedCase
 from serried.views.web.gate import Gate
 from serried.views.web.opening.desk import OpeningDesk
-from serried.views.web.server import application, listen
+from serried.views.web.server import SETTINGS, application, listen
 from serried.views.web.trace.payload import NamedTrace
 
 
@@ -41,7 +41,7 @@ def served(
         app: ASGIApp = application(desk, Gate(host, port, token, behind))
         if below:
             app = Starlette(routes=[Mount(below, app)])
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))
+        server = uvicorn.Server(uvicorn.Config(app, **SETTINGS))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from serried.errors import InputError, listed
+from serried.limits import SEVERAL_ASKED, SEVERAL_BYTES
 from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
 from serried.views.web.collective.payload import CHOICES, OFFERS, collective_payload
 from serried.views.web.diagnose.cases import NamedCase, case_answer, case_payload, cases_answer
@@ -71,10 +72,13 @@ def answer_document(address: str, answers: Mapping[str, Answering]) -> dict[str,
     ``address`` is what stands behind ``api/``, or all of it. Raises InputError for a question that
     there is not, and as the answer does.
     """
-    found = answer_to(address, answers)
-    if isinstance(found, dict):
-        return found
-    header, columns = unpack(found)
+    return _document(answer_to(address, answers))
+
+
+def _document(answer: Answer) -> dict[str, Any]:
+    if isinstance(answer, dict):
+        return answer
+    header, columns = unpack(answer)
     return header | {"columns": {name: _known(column.tolist()) for name, column in columns.items()}}
 
 
@@ -131,7 +135,25 @@ def _of_jobs() -> dict[str, Answering]:
 
 def _several(answers: Mapping[str, Answering], words: Words) -> dict[str, Any]:
     """Returns the documents that answer several questions, by the question; raises InputError."""
-    return {ask: answer_document(ask, answers) for ask in words.get("ask", ())}
+    asked = dict.fromkeys(words.get("ask", ()))
+    if len(asked) > SEVERAL_ASKED.most:
+        raise InputError(
+            "{count} questions are asked at once; at most {limit} are answered together",
+            count=len(asked),
+            limit=SEVERAL_ASKED.most,
+        )
+    found, size = {}, 0
+    for ask in asked:
+        answer = answer_to(ask, answers)
+        size += len(answer if isinstance(answer, bytes) else json.dumps(answer))
+        if size > SEVERAL_BYTES.most:
+            raise InputError(
+                "the answers have more than {limit} MB together; ask for '{question}' by itself",
+                limit=SEVERAL_BYTES.most >> 20,
+                question=ask[:60],
+            )
+        found[ask] = _document(answer)
+    return found
 
 
 @cache

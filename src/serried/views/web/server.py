@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import uvicorn
@@ -41,9 +41,8 @@ from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.finding import Sentence
-from serried.limits import ANSWER_SECONDS
 from serried.views.web.afterwards import Afterwards, AnswersFirst, PromptServer
-from serried.views.web.deadline import Deadlines
+from serried.views.web.bounds import AnswerBounds
 from serried.views.web.edition import STATIC, page_document
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.opening.desk import OpeningDesk
@@ -53,7 +52,8 @@ from serried.views.web.opening.routes import opening_routes
 from serried.views.web.page import page_routes
 from serried.views.web.refusal import BINARY, mishap, refusal, words_of_request
 from serried.views.web.squeeze import squeezed
-from serried.views.web.wire.dropped import read_body, read_files
+from serried.views.web.wire.arriving import read_body
+from serried.views.web.wire.dropped import read_files
 
 if TYPE_CHECKING:
     from serried.views.web.questions import Answer, Answering
@@ -66,7 +66,14 @@ _WAITING = 1024
 """Connections that may wait to be taken: two hundred browsers open six each."""
 _CLOSING_S = 1
 """Seconds that an answer under way has, once the server is told to stop."""
-_UPLOADS = Deadlines()
+SETTINGS: Mapping[str, Any] = {
+    "http": "h11",  # which bounds what a request's head may hold, to 64 KiB
+    "lifespan": "off",
+    "log_level": "warning",
+    "ws": "none",
+}
+"""How uvicorn serves the page."""
+_UPLOADS = AnswerBounds()
 """Watches the threads that read files which were sent."""
 
 
@@ -155,11 +162,9 @@ def serve(
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     config = uvicorn.Config(
         application(desk, gate, afterwards),
-        log_level="warning",
-        ws="none",
-        lifespan="off",
         timeout_keep_alive=_KEPT_S,
         timeout_graceful_shutdown=_CLOSING_S,
+        **SETTINGS,
     )
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -244,7 +249,7 @@ def _telling(routes: list[Route], answers: _Answers) -> Callable[[Request], Resp
 
 def _answering(answers: _Answers) -> Callable[[Request], Response]:
     """Answers any question: a user's mistake becomes its sentence, in the page's language."""
-    deadlines = Deadlines()
+    bounds = AnswerBounds()
 
     def endpoint(request: Request) -> Response:
         words = words_of_request(request)
@@ -252,9 +257,8 @@ def _answering(answers: _Answers) -> Callable[[Request], Response]:
         if answer is None:
             return PlainTextResponse("Not Found", 404)
         try:
-            return deadlines.answer(
+            return bounds.answer(
                 request.path_params["name"],
-                ANSWER_SECONDS.most,
                 lambda: squeezed(_response(answer(words)), request),
             )
         except SerriedError as error:
@@ -274,11 +278,10 @@ async def _launch(request: Request) -> Response:
         # A page of another site may send forms and plain text here, but no other type.
         return PlainTextResponse(f"Files come as {BINARY}.\n", 415)
     try:
-        files = read_files(await read_body(request.stream()))
+        files = read_files(await read_body(request.stream(), "launch"))
         return await run_in_threadpool(
             _UPLOADS.answer,
             "launch",
-            ANSWER_SECONDS.most,
             lambda: JSONResponse(launch_answer(files, words)),
         )
     except SerriedError as error:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from serried.errors import InputError
 from serried.finding import Sentence
+from serried.limits import UPLOAD_BYTES
 from serried.trace.formats.reading import read_trace
 from serried.trace.model.progress import unheard
 from serried.views.web.opening import desk as opening_desk
@@ -16,6 +17,7 @@ from serried.views.web.opening import reading
 from serried.views.web.opening.apart import ReaderProcess
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.kinds import TABS, Kind
+from serried.views.web.wire.coming import Coming
 from tests.trace.alike import differences
 from tests.trace.recorded_run import Run
 from tests.views.web.opening.samples import FILES
@@ -137,9 +139,21 @@ def test_copies_go_with_the_desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     desk = OpeningDesk()
     (desk.folder() / "x").write_bytes(b"123")
-    assert desk.copied_bytes == 3
     desk.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_drops_that_come_at_once_share_the_room_for_copies() -> None:
+    desk, half = OpeningDesk(), UPLOAD_BYTES.most // 2 + 1
+    of_half = Coming("big", ((PurePosixPath("big"), half),))
+    first, second = desk.folder(), desk.folder()
+    desk.make_room(first, of_half)
+    with pytest.raises(InputError, match="drops take at most 4096 MB"):
+        desk.make_room(second, of_half)
+    desk.drop(first)
+    desk.make_room(second, of_half)
+    assert (desk.copied_bytes, first.exists()) == (half, False)
+    desk.close()
 
 
 def test_two_diagnoses_of_one_name_are_told_apart(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from serried.limits import Limit
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import Opening, openings_answer
-from serried.views.web.wire import uploaded
+from serried.views.web.wire import coming
 from tests.views.web.opening.samples import FILES, LOG, SCRIPT
 from tests.views.web.served import served
 from tests.views.web.wire.test_dropped import framed
@@ -133,10 +133,17 @@ def test_a_request_that_does_not_hold_what_it_says_is_refused(
     assert answer.json()["error"].startswith("the request does not hold files as the page sends")
 
 
+def test_a_list_without_end_of_what_was_dropped_is_refused(client: httpx.Client) -> None:
+    head = b'{"files": [' + b"{}," * (1 << 19) + b"{}]}"
+    body = len(head).to_bytes(4, "little") + head
+    answer = client.post("/api/recognise", content=body, headers=BINARY)
+    assert answer.json()["error"].startswith("the request does not hold files as the page sends")
+
+
 def test_more_than_may_be_copied_is_refused_with_the_command_that_opens_it(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uploaded, "UPLOAD_BYTES", Limit(1 << 20, "bytes", "for this test"))
+    monkeypatch.setattr(coming, "UPLOAD_BYTES", Limit(1 << 20, "bytes", "for this test"))
     body = sent("big", ("big", b"x" * (2 << 20)))
     answer = client.post("/api/open", content=body, headers=BINARY)
     assert answer.json()["error"] == (

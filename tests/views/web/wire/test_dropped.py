@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 
 import pytest
 
 from serried.errors import InputError
-from serried.limits import FOLDER_BYTES
-from serried.views.web.wire.dropped import read_body, read_files
+from serried.views.web.wire.dropped import read_files
 
 
 def framed(*files: tuple[str, bytes], **other: object) -> bytes:
@@ -55,21 +53,4 @@ def test_a_body_that_is_none_of_ours_is_said_to_be(body: bytes) -> None:
     assert str(caught.value) == (
         "the request does not hold files as the page sends them: a length, names with their "
         "sizes, and bytes"
-    )
-
-
-def test_a_body_beyond_all_launch_files_is_read_to_its_end_and_then_refused() -> None:
-    read = []
-
-    async def chunks() -> AsyncIterator[bytes]:
-        for number in range(17):
-            read.append(number)
-            yield bytes(1024**2)
-
-    with pytest.raises(InputError) as caught:
-        read_body(chunks()).send(None)
-    assert (len(read), FOLDER_BYTES.most) == (17, 16 * 1024**2)
-    assert str(caught.value) == (
-        "what was given holds 17 MB; at most 16 MB are taken at once, and only the launch "
-        "files are needed"
     )

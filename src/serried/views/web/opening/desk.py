@@ -20,6 +20,7 @@ from serried.finding import Sentence
 from serried.views.web.opening.folder import Recognised, recognised
 from serried.views.web.opening.kinds import Kind
 from serried.views.web.opening.opening import Opening
+from serried.views.web.wire.coming import Coming, require_room
 
 if TYPE_CHECKING:
     from serried.views.web.check.heat import NamedCheck
@@ -55,6 +56,7 @@ class OpeningDesk:
         self._is_working = False
         self._is_held = held
         self._folder: Path | None = None
+        self._copies: dict[Path, int] = {}
 
     # ------------------------------------------------------------------- what a page asks
 
@@ -116,11 +118,21 @@ class OpeningDesk:
             self._folder = self._folder or Path(tempfile.mkdtemp(prefix="serried-"))
         return Path(tempfile.mkdtemp(dir=self._folder))
 
+    def make_room(self, folder: Path, coming: Coming) -> None:
+        """Keeps room for what comes into ``folder``; raises InputError where there is none."""
+        with self._changed:
+            require_room(coming, self.copied_bytes)
+            self._copies[folder] = coming.size_bytes
+
+    def drop(self, folder: Path) -> None:
+        """Removes a copy that did not come whole; its room is free again."""
+        shutil.rmtree(folder, ignore_errors=True)
+        self._copies.pop(folder, None)
+
     @property
     def copied_bytes(self) -> int:
-        """How much the copies hold."""
-        files = self._folder.rglob("*") if self._folder else ()
-        return sum(each.stat().st_size for each in files if each.is_file())
+        """How much the copies hold, with those that are on their way."""
+        return sum(self._copies.values())
 
     def close(self) -> None:
         """Ends what is being read, and removes the copies."""

@@ -10,7 +10,6 @@ GET  ./api/openings/launch?number=N&…   launch files that were opened, with an
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import PurePosixPath
 from typing import Any
@@ -22,16 +21,16 @@ from starlette.routing import Route
 
 from serried.errors import SerriedError
 from serried.finding import said
-from serried.limits import ANSWER_SECONDS
 from serried.views.sentences import LANGUAGES, say
-from serried.views.web.deadline import Deadlines
+from serried.views.web.bounds import AnswerBounds
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.kinds import NAMES, Kind
 from serried.views.web.opening.opening import openings_answer
 from serried.views.web.opening.sample import Sample
 from serried.views.web.refusal import BINARY, mishap, refusal, words_of_request
-from serried.views.web.wire.dropped import Dropped, read_body, read_files, read_places
-from serried.views.web.wire.uploaded import Coming, receive, require_room
+from serried.views.web.wire.arriving import hear_out, read_body, receive
+from serried.views.web.wire.coming import Coming, require_room
+from serried.views.web.wire.dropped import Dropped, read_files, read_places
 
 HEARTBEAT_S = 0.5
 """Seconds after which a page hears how far reading is, where nothing else changes."""
@@ -41,27 +40,25 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def opening_routes(desk: OpeningDesk) -> list[Route]:
     """Returns the routes by which things are opened."""
-    deadlines = Deadlines()
+    bounds = AnswerBounds()
 
     async def recognise(request: Request) -> Response:
-        files = read_files(await read_body(request.stream()))
+        files = read_files(await read_body(request.stream(), "recognise"))
         return await run_in_threadpool(
-            deadlines.answer,
+            bounds.answer,
             "recognise",
-            ANSWER_SECONDS.most,
             lambda: JSONResponse(recognised_answer(files, desk.copied_bytes)),
         )
 
     async def open_files(request: Request) -> Response:
         folder, stream = desk.folder(), request.stream()
         try:
-            coming = await receive(stream, folder, desk.copied_bytes)
+            coming = await receive(stream, folder, lambda told: desk.make_room(folder, told))
         except (SerriedError, ClientDisconnect, OSError) as error:
-            shutil.rmtree(folder, ignore_errors=True)
+            desk.drop(folder)
             # A browser takes an answer that comes before it has sent everything for a broken line.
             if isinstance(error, SerriedError):
-                async for _ in stream:
-                    pass
+                await hear_out(stream)
             raise
         is_one = len(coming.files) == 1
         place = folder / coming.files[0][0] if is_one else folder
@@ -78,9 +75,8 @@ def opening_routes(desk: OpeningDesk) -> list[Route]:
 
     async def launch(request: Request) -> Response:
         return await run_in_threadpool(
-            deadlines.answer,
+            bounds.answer,
             "openings/launch",
-            ANSWER_SECONDS.most,
             lambda: JSONResponse(_launch(desk, request)),
         )
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import AsyncIterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from serried.errors import InputError
 from serried.launch.facts.source import check_size, text_of
-from serried.limits import FOLDER_BYTES, FOLDER_FILES, LAUNCH_BYTES
+from serried.limits import DROPPED_HEADER, FOLDER_FILES, LAUNCH_BYTES
 from serried.user_file import opened
 
 _HEAD = struct.Struct("<I")
@@ -47,26 +47,6 @@ def read_places(places: Sequence[Path]) -> list[Dropped]:
     return files
 
 
-async def read_body(chunks: AsyncIterable[bytes]) -> bytes:
-    """Returns the body of a request; raises InputError, once it has ended, when it is too large.
-
-    A browser takes an answer that comes before it has sent everything for a broken line.
-    """
-    kept, size = [], 0
-    async for chunk in chunks:
-        size += len(chunk)
-        if size <= FOLDER_BYTES.most:
-            kept.append(chunk)
-    if size > FOLDER_BYTES.most:
-        raise InputError(
-            "what was given holds {size} MB; at most {limit} MB are taken at once, and only "
-            "the launch files are needed",
-            size=f"{size / 1024**2:.0f}",
-            limit=FOLDER_BYTES.most // 1024**2,
-        )
-    return b"".join(kept)
-
-
 def read_files(body: bytes) -> list[Dropped]:
     """Returns the files of a request; raises InputError when it does not hold them.
 
@@ -85,6 +65,8 @@ def read_files(body: bytes) -> list[Dropped]:
 
 def _files(body: bytes) -> Iterator[Dropped]:
     (length,) = _HEAD.unpack_from(body)
+    if length > DROPPED_HEADER.most:
+        raise ValueError(f"a header of {length} bytes")
     at = _HEAD.size + length
     for each in json.loads(body[_HEAD.size : at])["files"]:
         size, sent = each["size"], each["sent"]

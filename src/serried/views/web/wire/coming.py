@@ -1,4 +1,4 @@
-"""Files that the page sends to be opened: written to a folder as they come, bounded, never run.
+"""Files that the page says it will send to be opened: their names and sizes, and room for them.
 
     u32   length of the header
     ...   JSON, UTF-8: {"name": "runs", "files": [{"name": "first/rank-00000.spans", "size": 8}]}
@@ -10,19 +10,13 @@ A name is a path below what was dropped; one that leads anywhere else is refused
 from __future__ import annotations
 
 import json
-import struct
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-
-from starlette.concurrency import run_in_threadpool
+from pathlib import PurePosixPath
 
 from serried.errors import InputError
 from serried.limits import UPLOAD_BYTES, UPLOAD_FILES
 
-_HEAD = struct.Struct("<I")
-_HEADER_BYTES = 1 << 22
-_AT_ONCE = 1 << 20
 _DEPTH, _LETTERS = 16, 200
 
 
@@ -39,27 +33,6 @@ class Coming:
         return sum(size for _, size in self.files)
 
 
-async def receive(chunks: AsyncIterable[bytes], folder: Path, taken_bytes: int) -> Coming:
-    """Writes the files of a request below ``folder``, and returns what they are.
-
-    ``taken_bytes`` are held already of those that may be. Raises InputError for a request that does
-    not hold what it says, and for more than is taken.
-    """
-    body = _Body(chunks)
-    (length,) = _HEAD.unpack(await body.exactly(_HEAD.size))
-    if length > _HEADER_BYTES:
-        raise _malformed()
-    coming = coming_of(await body.exactly(length))
-    require_room(coming, taken_bytes)
-    for path, size in coming.files:
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as file:
-            async for part in body.parts(size):
-                await run_in_threadpool(file.write, part)
-    return coming
-
-
 def coming_of(header: bytes) -> Coming:
     """Returns what a header says is to come; raises InputError for a name that leads elsewhere.
 
@@ -71,14 +44,14 @@ def coming_of(header: bytes) -> Coming:
         files = tuple((PurePosixPath(str(f["name"])), f["size"]) for f in told["files"])
         name = PurePosixPath(str(told["name"])).name
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _malformed() from error
+        raise malformed() from error
     for path, size in files:
         # type() and not isinstance(), for which True is a whole number.
         if type(size) is not int or size < 0:
-            raise _malformed()
+            raise malformed()
         _require_below(path)
     if len({path for path, _ in files}) < len(files):
-        raise _malformed()
+        raise malformed()
     return Coming(name[:_LETTERS] or "files", files)
 
 
@@ -116,31 +89,9 @@ def _is_odd(part: str) -> bool:
     return part in ("", ".", "..") or is_control or "\\" in part or len(part.encode()) > 255
 
 
-def _malformed() -> InputError:
+def malformed() -> InputError:
+    """Returns the sentence for a request that is none of the page's."""
     return InputError(
         "the request does not hold files as the page sends them: a length, names with their "
         "sizes, and bytes"
     )
-
-
-class _Body:
-    """Deals out the bytes of a request, whatever pieces they come in."""
-
-    def __init__(self, chunks: AsyncIterable[bytes]) -> None:
-        self._chunks = aiter(chunks)
-        self._rest = b""
-
-    async def exactly(self, size: int) -> bytes:
-        return b"".join([part async for part in self.parts(size)])
-
-    async def parts(self, size: int) -> AsyncIterator[bytes]:
-        """Yields the next ``size`` bytes in pieces; raises InputError where there are fewer."""
-        while size:
-            while len(self._rest) < min(size, _AT_ONCE):
-                piece = await anext(self._chunks, None)
-                if piece is None:
-                    raise _malformed()
-                self._rest += piece
-            part, self._rest = self._rest[: min(size, _AT_ONCE)], self._rest[min(size, _AT_ONCE) :]
-            size -= len(part)
-            yield part
