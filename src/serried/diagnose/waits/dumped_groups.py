@@ -83,11 +83,9 @@ class DumpedGroups:
         taken = {group.name for group in self._by_key.values()}
         for key in sorted(members, key=in_order):
             kinds = {kind_of(key[1]), kind_of(key[1].removeprefix(_MESH))}
-            fits = [
-                group
-                for group in self._by_name.values()
-                if group.kind in kinds and set(members[key]) <= set(group.ranks)
-            ]
+            ranks = set(members[key])
+            near = self._of_rank[min(ranks)] if ranks else []  # a job has many groups, a rank few
+            fits = [g for g in near if g.kind in kinds and ranks.issubset(g.ranks)]
             if len(fits) == 1 and fits[0].name not in taken:
                 found[key] = fits[0]
                 taken.add(fits[0].name)
