@@ -132,8 +132,23 @@ def test_a_run_that_is_being_written_is_followed(page_of: Open, job: Job) -> Non
         total = 8_350
         assert after["start"] < total < after["end"]
         assert workbench.read("state()")["live"] == "1"
+        job.step(9)
+        job.close()
+        workbench.page.wait_for_selector("#timeline-live", state="hidden")
+        workbench.settle()
+        assert workbench.read("view()")["timeline"]["end"] > 9_350, "followed to its very end"
+
+
+def test_a_run_that_vanishes_while_it_is_looked_at_stays_usable(page_of: Open, job: Job) -> None:
+    job.step(0)
+    job.step(1)
+    named = NamedTrace("live", read_trace([job.folder]), place=job.folder)
+    with served([named]) as address:
+        workbench = page_of(address)
+        workbench.page.wait_for_selector("#timeline-live:visible")
+        slices = workbench.read("slices()")
         shutil.rmtree(job.folder)
         workbench.page.get_by_text("is not there any more").wait_for()
-        assert workbench.read("slices()") > slices
+        assert workbench.read("slices()") == slices > 0
         workbench.choose("heat", "idle")
         assert workbench.read("heat(0)") and workbench.text("#alert") == "", "the page goes on"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from serried.action import ActionKind
 from serried.trace.formats.reading import read_trace
 from serried.trace.model.record import RecordHeader
 from serried.trace.model.record_writer import RecordWriter
-from serried.views.web.trace.live import STILL, LiveRun, LiveRuns
+from serried.views.web.trace.live import SILENT_S, STILL, LiveRun, LiveRuns
 from serried.views.web.trace.payload import NamedTrace
 from tests.trace.recorded_run import Run
 from tests.trace.simulated_run import simulated_run
@@ -25,6 +26,8 @@ class Job:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # In an hour's time, so that however busy this machine is no rank has been idle for long.
+        self.begin_ns = time.monotonic_ns() + 3_600_000_000_000
         folder.mkdir()
         self.writers = [
             RecordWriter(folder, RecordHeader(run="live", rank=rank, job=RUN.job))
@@ -33,7 +36,7 @@ class Job:
 
     def step(self, number: int, *ranks: int) -> None:
         for rank in ranks or range(RUN.world_size):
-            at = 1_000 * number
+            at = self.begin_ns + 1_000 * number
             for kind, begin in ((ActionKind.F, at), (ActionKind.B, at + 200)):
                 self.writers[rank].add(kind, begin, begin + 150, step=number, stage=0, microbatch=0)
 
@@ -86,6 +89,33 @@ def test_a_run_that_ends_is_read_to_its_end(job: Job) -> None:
     assert live.look()["state"] == "ended"
     assert steps(live.named) == [0, 1, 2]
     assert live.look()["revision"] == 1
+
+
+def test_a_run_opened_within_its_last_step_is_read_to_its_end(job: Job) -> None:
+    job.step(2, 0)
+    live = followed(job)
+    job.step(2, 1)
+    job.close()
+    assert live.look()["state"] == "ended"
+    spans = live.named.trace.spans
+    assert (spans.step == 2).sum() == 4
+    assert not live.named.trace.torn
+
+
+def test_a_run_whose_ranks_record_nothing_more_is_said_to_be_silent(job: Job) -> None:
+    live, now = followed(job), [0.0]
+    live.clock = lambda: now[0]
+    assert live.look()["note"] is None
+    now[0] = SILENT_S - 1
+    assert live.look()["note"] is None
+    now[0] = 2.5 * SILENT_S
+    told = live.look()
+    assert told["state"] == "growing"
+    assert f"no rank has recorded a span for {2 * SILENT_S} s" in told["note"]["en"]
+    assert f"serried diagnose {job.folder}" in told["note"]["zh"]
+    job.step(2)
+    job.step(3)
+    assert live.look()["note"] is None
 
 
 def test_it_is_not_read_again_before_some_times_as_long_have_passed(job: Job) -> None:

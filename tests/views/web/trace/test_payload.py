@@ -106,6 +106,15 @@ def test_what_a_trace_lacks_is_said_in_the_page_s_language(
     assert any(word in warning for warning in header["warnings"][lang])
 
 
+def test_files_without_an_end_are_told_apart_from_what_a_trace_lacks(tmp_path: Path) -> None:
+    folder = RUN.write(tmp_path / "torn", only=range(4))
+    cut = folder / "rank-00001.spans"
+    cut.write_bytes(cut.read_bytes()[:-1])
+    header = read(trace_payload(NamedTrace("torn", merge([folder])))).header
+    assert ["rank 1" in each for each in header["torn"]["en"]] == [True]
+    assert not any("rank-00001" in each for each in header["warnings"]["en"])
+
+
 def test_a_trace_whose_layout_is_not_known_still_shows_its_rows(trace: Trace) -> None:
     foreign = dataclasses.replace(trace, layout=None)
     columns = read(trace_payload(NamedTrace("foreign", foreign))).columns

@@ -4,7 +4,8 @@
     here   looks at the ends of the ranks' files, and reads the run again once every rank has
            finished another step; not sooner than some times as long as the last reading took
 
-What stands in files that vanish stays as it was read.
+What stands in files that vanish stays as it was read. Files to which nobody writes any more though
+they have no proper end are a job that hangs or was killed, which is said.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from serried.diagnose.watch.tails import SpanTail
 from serried.errors import InputError
-from serried.finding import said
+from serried.finding import Sentence, said
 from serried.trace.formats.reading import read_recording
+from serried.trace.model.trace import Trace
 from serried.views.sentences import LANGUAGES, say
 from serried.views.web.trace.payload import NamedTrace
 
 REST = 4.0
 """A run is read again once so many times as long as reading took have passed."""
+SILENT_S = 30
+"""After so many seconds without a span it is said that none came; they are counted by as many."""
 SCHEMA = "serried.trace-growth/1"
 STILL = {"schema": SCHEMA, "state": "still", "revision": 0, "note": None}
 """What is said of a trace that nobody writes to."""
@@ -41,6 +47,8 @@ class LiveRun:
     _tails: list[SpanTail] = field(default_factory=list)
     _read_step: int = -1
     _not_before: float = 0.0
+    _seen: tuple[int, float] = (-1, 0.0)
+    """How many spans there were when some came last, and when that was."""
     _lock: Lock = field(default_factory=Lock)
 
     def look(self) -> dict[str, Any]:
@@ -63,8 +71,7 @@ class LiveRun:
         for each in self._tails:
             each.look()
         if self._read_step < 0:
-            spans = self.named.trace.spans
-            self._read_step = int(spans.step.max(initial=0))
+            self._read_step = _whole_step(self.named.trace)
 
     def _read_on(self) -> dict[str, Any]:
         ended = all(each.is_closed for each in self._tails)
@@ -72,8 +79,10 @@ class LiveRun:
         step = min(each.step for each in self._tails) - (0 if ended else 1)
         if step > self._read_step and self.clock() >= self._not_before:
             self._read(step)
-        is_read = ended and self._read_step >= step
-        return self._told("ended" if is_read else "growing")
+        if ended and self._read_step >= step:
+            return self._told("ended")
+        idle = self._idle_s()
+        return self._told("growing", self._silence(idle) if idle >= SILENT_S else None)
 
     def _read(self, step: int) -> None:
         place, begin = self.named.place, self.clock()
@@ -82,13 +91,30 @@ class LiveRun:
         self._read_step, self.revision = step, self.revision + 1
         self._not_before = self.clock() + REST * (self.clock() - begin)
 
-    def _told(self, state: str) -> dict[str, Any]:
-        gone = said(
-            "{name} is not there any more; what was read of it stays here until the server ends",
-            name=self.named.place or self.named.name,
+    def _idle_s(self) -> float:
+        """Returns for how long no span has come, as this machine's clock or the files say."""
+        count, now = sum(each.count for each in self._tails), self.clock()
+        if count != self._seen[0]:
+            self._seen = count, now
+        return max(now - self._seen[1], min(each.idle_s for each in self._tails))
+
+    def _silence(self, idle_s: float) -> Sentence:
+        return said(
+            "no rank has recorded a span for {seconds} s: the job hangs, was killed, or does what "
+            "is not recorded; serried diagnose {place} tells more",
+            seconds=int(idle_s // SILENT_S) * SILENT_S,
+            place=self.named.place,
         )
-        note = {lang: say(gone, lang) for lang in LANGUAGES} if state == "gone" else None
-        return {"schema": SCHEMA, "state": state, "revision": self.revision, "note": note}
+
+    def _told(self, state: str, note: Sentence | None = None) -> dict[str, Any]:
+        if state == "gone":
+            note = said(
+                "{name} is not there any more; what was read of it stays here until the server "
+                "ends",
+                name=self.named.place or self.named.name,
+            )
+        told = {lang: say(note, lang) for lang in LANGUAGES} if note else None
+        return {"schema": SCHEMA, "state": state, "revision": self.revision, "note": told}
 
 
 class LiveRuns:
@@ -112,3 +138,11 @@ def _files(place: Path | None) -> list[Path]:
     if place is None or not place.is_dir():
         return []
     return sorted(place.glob("rank-*.spans"))
+
+
+def _whole_step(trace: Trace) -> int:
+    """Returns the last step that every rank had finished when a trace was read, -1 for none."""
+    spans = trace.spans
+    last = np.full(trace.job.world_size, -1, np.int64)
+    np.maximum.at(last, spans.rank, spans.step)
+    return int(min(last[list(trace.ranks)], default=0)) - bool(trace.torn)

@@ -174,9 +174,8 @@ def trace_payload(named: NamedTrace) -> bytes:
         "job": asdict(trace.job),
         "actions": _actions(),
         "statistics": _statistics(named) if shown.is_whole else None,
-        "warnings": {
-            lang: [_said(finding, lang) for finding in trace.warnings] for lang in LANGUAGES
-        },
+        "warnings": {lang: _warnings(trace, lang, torn=False) for lang in LANGUAGES},
+        "torn": {lang: _warnings(trace, lang, torn=True) for lang in LANGUAGES},
         "names": list(trace.names),
         "groups": [group_document(group) for group in trace.groups],
         "has_gpus": named.gpus is not None,
@@ -254,6 +253,11 @@ def _statistics(named: NamedTrace) -> dict[str, Any]:
     }
 
 
+def _warnings(trace: Trace, lang: str, *, torn: bool) -> list[str]:
+    """Returns what is to be said of a trace, or that files of it have no proper end yet."""
+    return [_said(each, lang) for each in trace.warnings if (each.kind == "torn") == torn]
+
+
 def _said(finding: Finding, lang: str) -> str:
     sentences = [*finding.evidence, *([finding.cure] if finding.cure else [])]
-    return "; ".join(say(sentence, lang) for sentence in sentences)
+    return ("；" if lang == "zh" else "; ").join(say(sentence, lang) for sentence in sentences)

@@ -206,7 +206,7 @@ export class Runs {
     const rank = before ? (this.tracks?.rankOf(before.id) ?? -1) : -1;
     // Spans are numbered by track, so that those of a longer trace have other numbers.
     const now = before ? tracks.find(rank, before) : -1;
-    if (slice) this.store.set({ slice: now < 0 ? "" : String(now) });
+    if (slice) this.store.soon({ slice: now < 0 ? "" : String(now) });
     this.tracks = tracks;
     return this.events.grown(tracks);
   }

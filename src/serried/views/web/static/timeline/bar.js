@@ -27,9 +27,19 @@ export function showTimelineBar(tracks, names, chosen, isOwn) {
   byId("timeline-section").classList.toggle("planned", tracks.isPlanned);
   byId("own-layout").hidden = isOwn;
   showBubble(tracks);
-  const notes = (tracks.warnings[language()] ?? []).join(" · ");
-  byId("warnings").hidden = !notes;
-  byId("warnings").textContent = notes;
+}
+
+/**
+ * Shows what is to be said of the trace in view; that its files have no proper end is known anyway
+ * while they are being written.
+ * @param {Tracks} tracks
+ * @param {boolean} isWritten
+ */
+export function showWarnings({ warnings, torn }, isWritten) {
+  const said = [warnings, ...(isWritten ? [] : [torn])].flatMap((each) => each[language()] ?? []);
+  byId("warnings").hidden = !said.length;
+  byId("warnings").textContent = said.join(" · ");
+  byId("warnings").title = said.join("\n");
 }
 
 /**

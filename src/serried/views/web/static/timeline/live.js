@@ -4,6 +4,7 @@
 import { byId, make } from "../base/dom.js";
 import { language, t } from "../base/i18n.js";
 import { askDocument } from "../base/questions.js";
+import { showWarnings } from "./bar.js";
 
 /**
  * @typedef {object} Growth  serried.trace-growth/1
@@ -61,7 +62,9 @@ export class LiveDesk {
       if (tracks && !tracks.isPlanned) this._later(0);
     }
     this._show();
-    if (this.host.store.state.live && this.growth?.state === "growing") this.toEnd();
+    // What comes last is read once the run has ended.
+    const isGrown = this.growth?.state === "growing" || this.growth?.state === "ended";
+    if (this.host.store.state.live && isGrown) this.toEnd();
   }
 
   /** Moves the view to the newest steps, as wide as it is. */
@@ -106,11 +109,14 @@ export class LiveDesk {
   _show() {
     const { growth, button, note } = this;
     const isLive = growth?.state === "growing";
+    const { tracks } = this.host;
+    if (tracks) showWarnings(tracks, isLive && !growth?.note);
     button.hidden = !isLive;
     button.textContent = t("live.follow");
     button.title = t("live.title");
     button.setAttribute("aria-pressed", String(Boolean(this.host.store.state.live)));
     note.textContent = growth?.note?.[language()] ?? (isLive ? t("live.growing") : "");
+    note.classList.toggle("silent", Boolean(growth?.note));
     note.hidden = !note.textContent;
   }
 }

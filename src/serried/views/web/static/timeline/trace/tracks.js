@@ -60,6 +60,8 @@ export class Tracks {
     this.name = header.name;
     /** In every language. @type {Record<string, string[]>} */
     this.warnings = header.warnings;
+    /** That files have no proper end, in every language. @type {Record<string, string[]>} */
+    this.torn = header.torn;
     /** That of a large trace is asked for on its own. @type {Bubble | null} */
     this.statistics = header.statistics;
     /** Of a job without a pipeline. @type {Periods | null} */
