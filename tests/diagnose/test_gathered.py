@@ -66,3 +66,41 @@ def test_a_stack_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
     assert state is not None
     asked = [str(each) for each in beside_dumps(state, ())]
     assert [each.split(":")[0] for each in asked] == ["no stack of rank 0"]
+
+
+def hang(folder: Path) -> None:
+    """Writes a job of two ranks in which rank 1 is in code of its own."""
+    folder.mkdir()
+    (folder / "layout.json").write_text(
+        json.dumps({"groups": {"1": {"desc": "tp_0", "ranks": [0, 1]}}}, indent=1), "utf-8"
+    )
+    leave(folder, 0, 3, waits=True, doing="all_reduce (torch/distributed/c10d.py:2)")
+    leave(folder, 1, 2, waits=False, doing="read_batch (train.py:4)")
+
+
+def test_what_breaks_off_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    hang(tmp_path / "job")
+    for name in ("layout.json", "stack_rank_1.txt"):
+        path = tmp_path / "job" / name
+        path.write_bytes(path.read_bytes()[:-7])
+    found = diagnosed(gather([tmp_path / "job"]))
+    assert found.causes[0].ranks == (1,)
+    assert [str(note) for note in found.notes] == [
+        "layout.json breaks off or is damaged: it is no whole JSON",
+        "stack_rank_1.txt breaks off within a stack; what came before was read",
+    ]
+
+
+def test_a_log_of_json_lines_whose_last_breaks_off_is_a_log(tmp_path: Path) -> None:
+    (tmp_path / "events.json").write_text('{"step": 1}\n{"step": 2}\n{"st', "utf-8")
+    assert diagnosed(gather([tmp_path])).notes == ()
+
+
+def test_folders_that_are_linked_to_are_read_once(tmp_path: Path) -> None:
+    hang(tmp_path / "job")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "latest").symlink_to(tmp_path / "job", target_is_directory=True)
+    (tmp_path / "job" / "above").symlink_to(tmp_path / "links", target_is_directory=True)
+    linked = gather([tmp_path / "links"])
+    assert diagnosed(linked).causes[0].ranks == (1,)
+    assert len(gather([tmp_path]).sources) == len(linked.sources) == 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -184,10 +185,22 @@ def _least_parts(file: Path) -> int:
 
 
 def _files(place: Path) -> list[Path]:
-    """Returns the files of a place; of a folder not those that are hidden, such as half written."""
+    """Returns the files of a place; of a folder not those that are hidden, such as half written.
+
+    Links to folders are followed; a folder that several ways lead to is read once.
+    """
     if not place.is_dir():
         return [place]
-    return sorted(p for p in place.rglob("*") if p.is_file() and not p.name.startswith("."))
+    seen, found = set[Path](), list[Path]()
+    for above, folders, names in os.walk(place, followlinks=True):
+        real = Path(above).resolve()
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort(key=lambda name: (Path(above, name).is_symlink(), name))
+        found += [Path(above, name) for name in names if not name.startswith(".")]
+    return sorted(each for each in found if each.is_file())
 
 
 def _restarts(name: str, signs: Sequence[Sign]) -> list[Sentence]:

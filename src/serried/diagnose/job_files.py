@@ -22,7 +22,12 @@ from serried.diagnose.evidence.records.left import (
     read_guarded_rank,
 )
 from serried.diagnose.evidence.stacks.stack import ThreadStack
-from serried.diagnose.evidence.stacks.text import looks_like_stacks, main_stack, stacks_of
+from serried.diagnose.evidence.stacks.text import (
+    breaks_off,
+    looks_like_stacks,
+    main_stack,
+    stacks_of,
+)
 from serried.diagnose.waits.given import given_groups, looks_like_groups
 from serried.diagnose.waits.program import operation_of
 from serried.diagnose.waits.standing import LeftBehind
@@ -82,6 +87,9 @@ class JobFiles:
         if looks_like_stacks(text) and not is_log:
             whole = read_text(path, STACK_BYTES.most, said("stacks of threads"))
             self._keep_stack(whole, name, is_fatal=False)
+            if breaks_off(whole):
+                odd = said("{name} breaks off within a stack; what came before was read", name=name)
+                self.notes.append(odd)
             return True
         return False
 
@@ -92,6 +100,9 @@ class JobFiles:
         try:
             document: Any = json.loads(text)
         except (ValueError, RecursionError):
+            if path.suffix == ".json" and not _is_of_lines(text):
+                odd = said("{name} breaks off or is damaged: it is no whole JSON", name=name)
+                self.notes.append(odd)
             return False
         if looks_like_groups(document):
             self.left.given = given_groups(document, name)
@@ -120,6 +131,15 @@ def _holds_crash(path: Path) -> bool:
     if path.suffix != STACKS_SUFFIX or path.stat().st_size > STACK_BYTES.most:
         return False
     return CRASHED in read_bytes(path, STACK_BYTES.most, said("stacks of threads"))
+
+
+def _is_of_lines(text: str) -> bool:
+    """Tells whether each line is a document of its own, as logs in JSON have it."""
+    try:
+        json.loads(text.split("\n", 1)[0])
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _worth(stack: ThreadStack) -> tuple[bool, int]:

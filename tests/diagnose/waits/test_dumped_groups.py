@@ -201,3 +201,20 @@ def test_groups_that_dumps_call_by_their_kind_are_the_layout_s(tmp_path: Path, n
     found = left(folder, dumps)
     assert found.causes[0].ranks == (3,)
     assert "dp_1" in str(found.causes[0].verdict)
+
+
+def test_groups_of_a_layout_that_are_called_alike_stay_apart(tmp_path: Path) -> None:
+    pairs = {1: [0, 2], 2: [1, 3]}
+    dumps = {
+        f"trace_rank_{rank}": dump(rank, ranks, 9 if rank != 3 else 8, "mesh_dp", number=number)
+        for number, ranks in pairs.items()
+        for rank in ranks
+        if rank != 2
+    }
+    for each in dumps.values():
+        each["pg_config"] = {}  # as gloo leaves it
+    groups = {str(n): {"desc": "mesh_dp", "ranks": ranks} for n, ranks in pairs.items()}
+    found = left(tmp_path, dumps, groups)
+    assert notes(found) == []
+    assert found.causes[0].ranks == (3,)
+    assert "all_reduce 9 of mesh_dp [1, 3]" in str(found.causes[0].verdict)

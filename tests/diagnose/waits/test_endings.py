@@ -43,3 +43,11 @@ def test_a_rank_that_torch_aborts_after_it_waited_has_not_ended_of_itself(said: 
 @pytest.mark.parametrize(("said", "code"), [(SAID_NOTHING, -6), (TIMED_OUT, -11)])
 def test_a_rank_that_crashed_has_ended_of_itself(said: str, code: int) -> None:
     assert set(endings(said, code).dead) == {0}
+
+
+def test_a_rank_that_was_stopped_from_the_keyboard_has_not_ended_of_itself() -> None:
+    rows = ["Traceback (most recent call last):", '  File "train.py", line 9, in read_batch']
+    for name, dead in (("KeyboardInterrupt", set()), ("ValueError: bad label", {1})):
+        lines = enumerate([*rows, name], 1)
+        signs = text_signs(log_line(f"[rank1]: {text}", "rank_1.log", n) for n, text in lines)
+        assert set(endings_of(list(signs)).dead) == dead

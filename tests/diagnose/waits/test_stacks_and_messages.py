@@ -9,9 +9,11 @@ import pytest
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, read_dump
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
 from serried.diagnose.evidence.stacks.text import stacks_of
+from serried.diagnose.waits.given import GivenGroups
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.roots import Root, roots
 from serried.diagnose.waits.standing import LeftBehind, standing_state
+from serried.diagnose.waits.state import JobGroup
 
 TRAIN = Frame("train", "train.py", 12)
 BACKWARD = (Frame("_engine_run_backward", "site-packages/torch/autograd/graph.py", 8), TRAIN)
@@ -150,3 +152,17 @@ def test_a_frame_is_quoted_at_its_own_line() -> None:
     text = 'Thread 42 (idle): "MainThread"\n    get (queue.py:180)\n    main (train.py:175)\n'
     [stack] = stacks_of(text, "rank_2.txt")
     assert [stack.line_of(place) for place in range(3)] == [2, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "accused"), [("mesh_pp", None), ("cp", None), ("mesh_dp", (1,)), ("tp", (1,))]
+)
+def test_a_rank_of_a_pipeline_or_a_ring_may_wait_for_a_message(
+    kind: str, accused: tuple[int, ...] | None
+) -> None:
+    left = LeftBehind([dump(rank, calls(4, stands=True)) for rank in (0, 2)])
+    left.dumps.append(dump(1, calls(3, stands=False)))
+    groups = (JobGroup("default_pg", "world", (0, 1, 2)), JobGroup("these", kind, (0, 1)))
+    left.given = GivenGroups("layout.json", 3, groups, {"0": groups[0]})
+    root = found(left, {0: ALL_REDUCE, 1: (Frame("train", "train.py", 9),), 2: ALL_REDUCE})
+    assert root is not None and root.ranks == accused

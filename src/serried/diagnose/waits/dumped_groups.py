@@ -155,13 +155,14 @@ def _contradiction(dump: FlightDump, entry: FlightEntry, given: GivenGroups) -> 
     group = given.by_number.get(entry.group_id)
     if group is None:
         return None
-    if entry.group_name and group.name != entry.group_name:
+    desc = given.descs.get(entry.group_id, group.name)
+    if entry.group_name and desc != entry.group_name:
         return said(
             "{layout} calls group {number} {given}, and {dump} calls it {found}: the layout is of "
             "another job",
             layout=given.name,
             number=entry.group_id,
-            given=group.name,
+            given=desc,
             dump=dump.name,
             found=entry.group_name,
         )

@@ -21,6 +21,8 @@ _KILLED = -9
 _ABORTED = -6
 _OF_WAITING = ("timeout", "nccl_remote")
 """Signs of a rank that waited, or whose peer went away: torch's watchdog then aborts it."""
+_TOLD_TO_END = ("KeyboardInterrupt", "SignalException")
+"""What a process raises that somebody stops from outside (Ctrl-C): it has not ended of itself."""
 _CAUGHT = frozenset({"gloo_closed", "gloo_timeout"})
 """Words of an exception that a peer's end or a limit raised, wherever the stack stood."""
 
@@ -104,5 +106,5 @@ def _exception(found: Endings, rank: int, sign: Sign, is_caught: bool) -> None:
     if operation_of(stack) is not None or (stack and is_caught):
         found.failed_in.setdefault(rank, stack)
         found.failed_quotes.setdefault(rank, sign.quote)
-    elif stack and rank not in found.failed_in:
+    elif stack and rank not in found.failed_in and sign.facts.get("name") not in _TOLD_TO_END:
         found.dead.setdefault(rank, sign.quote)

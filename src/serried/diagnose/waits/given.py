@@ -16,16 +16,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from serried.diagnose.waits.state import JobGroup
-from serried.errors import InputError
+from serried.errors import InputError, listed
 from serried.mesh import Layout
 
 WORLD = "world"
 _DEFAULT = ("default_pg", "default", "world")
+MOST_NAMED = 4
+"""Ranks that stand behind the name of a group."""
 _NUMBERED = re.compile(r"[-_.]?\d+$")
 
 
@@ -43,6 +46,8 @@ class GivenGroups:
     num_microbatches: int | None = None
     schedule: str | None = None
     gpus_per_node: int | None = None
+    descs: Mapping[str, str] = field(default_factory=dict)
+    """What the job itself calls the groups of ``by_number``, which several of them may share."""
 
 
 def kind_of(name: str) -> str:
@@ -98,11 +103,11 @@ def _is_slowest_first(layout: Layout) -> bool:
 
 
 def _of_layout_file(document: Mapping[str, Any], name: str) -> GivenGroups:
-    by_number = {}
+    descs, members = dict[str, str](), dict[str, tuple[int, ...]]()
     for number, group in document["groups"].items():
-        said = str(group.get("desc") or group.get("name") or number)
-        ranks = tuple(int(rank) for rank in group["ranks"])
-        by_number[str(number)] = JobGroup(said, kind_of(said), ranks)
+        descs[str(number)] = str(group.get("desc") or group.get("name") or number)
+        members[str(number)] = tuple(int(rank) for rank in group["ranks"])
+    by_number = _named_apart(descs, members)
     world_size = 1 + max(rank for group in by_number.values() for rank in group.ranks)
     words = str(document.get("order", "")).split("-")
     axes = tuple((axis, int(document[axis])) for axis in words if axis in document)
@@ -117,7 +122,37 @@ def _of_layout_file(document: Mapping[str, Any], name: str) -> GivenGroups:
         axes,
         int(microbatches) if microbatches else None,
         str(document["schedule"]) if document.get("schedule") else None,
+        descs=descs,
     )
+
+
+def _named_apart(
+    descs: Mapping[str, str], members: Mapping[str, tuple[int, ...]]
+) -> dict[str, JobGroup]:
+    """Returns groups by number, those that are called alike, as torch's meshes', by ranks too.
+
+    >>> both = _named_apart({"1": "mesh_dp", "2": "mesh_dp"}, {"1": (0, 2), "2": (1, 3)})
+    >>> [(group.name, group.kind) for group in both.values()]
+    [('mesh_dp [0, 2]', 'mesh_dp'), ('mesh_dp [1, 3]', 'mesh_dp')]
+    """
+    times = Counter(descs.values())
+    found: dict[str, JobGroup] = {}
+    taken: set[str] = set()
+    for number, desc in descs.items():
+        name = desc if times[desc] == 1 else f"{desc} {listed_in_brackets(members[number])}"
+        name = f"{name} #{number}" if name in taken else name
+        taken.add(name)
+        found[number] = JobGroup(name, kind_of(desc), members[number])
+    return found
+
+
+def listed_in_brackets(ranks: Sequence[int]) -> str:
+    """Returns the first ranks of a group, as they stand behind its name.
+
+    >>> listed_in_brackets((0, 2))
+    '[0, 2]'
+    """
+    return f"[{listed(ranks, limit=MOST_NAMED)}]"
 
 
 def _of_serried(document: Mapping[str, Any], name: str) -> GivenGroups:

@@ -21,15 +21,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from serried.diagnose.waits.given import WORLD, kind_of
+from serried.diagnose.waits.given import WORLD, kind_of, listed_in_brackets
 from serried.diagnose.waits.state import JobGroup
-from serried.errors import listed
 
 Key = tuple[str, str]
 """A group's number in the job, as text, and its name."""
 
 _UNNAMED = frozenset({"", "undefined"})
-_MOST_NAMED = 4
 
 
 def called(
@@ -58,9 +56,10 @@ def called(
             nth = max(alike[rank, shape] for rank in ranks)
             for rank in ranks:
                 alike[rank, shape] = nth + 1
-            found[key] = JobGroup(f"group {number} {_listed(ranks)}", _kind(shape, nth), ranks)
+            name = f"group {number} {listed_in_brackets(ranks)}"
+            found[key] = JobGroup(name, _kind(shape, nth), ranks)
         elif names[name] > 1:
-            found[key] = JobGroup(f"{name} {_listed(ranks)}", kind_of(name), ranks)
+            found[key] = JobGroup(f"{name} {listed_in_brackets(ranks)}", kind_of(name), ranks)
         else:
             found[key] = JobGroup(name, kind_of(name), ranks)
     return _apart(found)
@@ -90,7 +89,3 @@ def _shape(ranks: tuple[int, ...]) -> tuple[str, int, int]:
 def _kind(shape: tuple[str, int, int], nth: int) -> str:
     _, count, apart = shape
     return f"{count} ranks, {apart} apart" + (f" #{nth + 1}" if nth else "")
-
-
-def _listed(ranks: tuple[int, ...]) -> str:
-    return f"[{listed(ranks, limit=_MOST_NAMED)}]"

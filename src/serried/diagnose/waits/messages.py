@@ -12,6 +12,7 @@ they are compared with it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -19,6 +20,9 @@ from enum import Enum
 from serried.action import ActionKind
 from serried.diagnose.waits.graph import WaitGraph
 from serried.diagnose.waits.state import JobState, RankOperation
+
+_PIPELINE = re.compile(r"(?:^|[_\W])(?:pp|pipe(?:line)?)(?:$|[_\W])", re.IGNORECASE)
+_RING = re.compile(r"(?:^|[_\W])(?:cp|context|ring)(?:$|[_\W])", re.IGNORECASE)
 
 
 class HowCrossed(Enum):
@@ -55,6 +59,26 @@ def crossed(graph: WaitGraph, ranks: tuple[int, ...]) -> Iterator[Crossed]:
         if one.op != other.op and one.is_queued and other.is_queued:
             continue  # NCCL pairs a send and a receive as they come: they are on their way
         yield _crossed(state, rank, one, one.peer, other)
+
+
+def is_of_messages(state: JobState, rank: int) -> bool:
+    """Tells whether a rank is in a pipeline, or in a ring of which no collective is known.
+
+    The stages of a pipeline always send to each other; the ranks of a context group may as well
+    meet in collectives, which their dumps would hold.
+    """
+    if dict(state.axes).get("pp", 1) > 1:
+        return True
+    for group in state.groups_of[rank]:
+        if len(group.ranks) < 2:
+            continue
+        if _PIPELINE.search(group.kind):
+            return True
+        if _RING.search(group.kind) and not any(
+            (state.ranks[each].counts or {}).get(group.name) for each in group.ranks
+        ):
+            return True
+    return False
 
 
 def _is_earlier(state: JobState, rank: int, peer: int) -> bool:

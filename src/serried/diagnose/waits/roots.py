@@ -23,7 +23,7 @@ from enum import Enum
 from serried.diagnose.waits.graph import MESSAGES, StalledCollective, WaitGraph
 from serried.diagnose.waits.hidden_messages import HiddenMessages, left_out_messages
 from serried.diagnose.waits.knots import Knot, knots
-from serried.diagnose.waits.messages import Crossed, HowCrossed, crossed
+from serried.diagnose.waits.messages import Crossed, HowCrossed, crossed, is_of_messages
 from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
 from serried.diagnose.waits.position import left_out
@@ -321,7 +321,7 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
         return False
     has_messages = any(op.messages for each in ranks for op in each.issued)
     # A group without collectives counts none either, and a pipeline has messages in any case.
-    if dict(graph.state.axes).get("pp", 1) > 1 and not ranks[rank].within:
+    if is_of_messages(graph.state, rank) and not ranks[rank].within:
         has_messages |= not any(op.peer is not None for each in ranks for op in each.issued)
     return has_messages and not any(operation_of(each.stack) in MESSAGES for each in ranks)
 

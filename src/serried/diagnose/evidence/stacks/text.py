@@ -60,6 +60,17 @@ def stacks_of(text: str, name: str) -> Iterator[ThreadStack]:
         yield ThreadStack(tuple(frames), is_main, name, start, tuple(lines))
 
 
+def breaks_off(text: str) -> bool:
+    """Tells whether stacks end in the middle of a line, as where the job died while writing them.
+
+    >>> breaks_off('Thread 1 (idle): "MainThread"\\n    send (torch/x.py:9)\\n    train (tra')
+    True
+    """
+    last = text.rsplit("\n", 1)[-1]
+    line = _PREFIX.sub("", last)
+    return bool(last.strip()) and not _THREAD.match(line) and _frame(line) is None
+
+
 def main_stack(stacks: list[ThreadStack]) -> ThreadStack | None:
     """Returns the main thread's stack: named so, else the one that a module begins."""
     for stack in stacks:
