@@ -8,6 +8,7 @@ it, with ``{names}`` in place of the figures.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import textwrap
@@ -108,6 +109,22 @@ def boxed(text: str) -> str:
     return "\n".join(f"│ {row:<{FULL - 4}} │" for row in rows)
 
 
+def quoted(text: str) -> str:
+    """Breaks lines between words and puts before each what a mail puts before a line it quotes."""
+    return "\n".join(f"> {row}" for row in wrapped(text).split("\n"))
+
+
+def in_columns(text: str) -> str:
+    """Lays a message out as rich does: time and level, the message, the logger's file and line."""
+    head, place = "[10/12/26 10:00:00] ERROR    ", " train.py:210"
+    width = 120 - len(head) - len(place)
+    laid = []
+    for row in text.split("\n"):
+        first, *others = textwrap.wrap(row, width) or [""]
+        laid += [f"{head}{first:<{width}}{place}", *(f"{' ' * len(head)}{each}" for each in others)]
+    return "\n".join(laid)
+
+
 @pytest.mark.parametrize(
     "lay",
     [
@@ -115,6 +132,12 @@ def boxed(text: str) -> str:
         cut,
         wrapped,
         boxed,
+        quoted,
+        in_columns,
+        lambda text: json.dumps({"time": "2026-01-02T03:04:05Z", "log": f"step 3\n{text}\n"}),
+        lambda text: f'  "stderr": {json.dumps(f"step 3{chr(10)}{text}{chr(10)}")},',
+        lambda text: f"CalledProcessError: output={f'step 3{chr(10)}{text}{chr(10)}'.encode()!r}",
+        lambda text: repr([f"{row}\n" for row in ("step 3", *text.split("\n"))]),
         lambda text: "\n".join(f"{r:<{FULL}}" for r in cut(text).split("\n")),
     ],
 )
@@ -145,6 +168,7 @@ def test_figures_are_read_however_a_message_is_broken(
         lambda n, row: f"{BAR}{row}" if row.startswith("[") else row,
         lambda n, row: row.replace("_", "\\_").replace("(ms)", "\\(ms\\)"),
         lambda n, row: row.replace(" ", "\u00a0").replace(",", ",\u200b"),
+        lambda n, row: row.replace(" ", "\t") if "Process" in row else row,
     ],
 )
 def test_figures_are_read_behind_any_carrier(
@@ -200,3 +224,27 @@ def test_a_message_that_another_one_tears_apart_is_read_whole(tmp_path: Path, en
         for place in range(begins, text.index("before timing out") + 9, 19):
             torn = text[:place] + inner + end + text[place:]
             assert missed(tmp_path, told, torn, figures) == {}, torn
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        BAR,
+        f"\r{BAR}",
+        f"\r{BAR}\n",
+        "\r 45%|####5     | 12/300 [00:12<04:00,  1.2it/s, loss=2.1]",
+        "NCCL version 2.21.5+cuda12.4\n",
+        "\nNCCL version 2.21.5+cuda12.4\n",
+        "node-1:77:912 [3] NCCL INFO comm 0x55 rank 3 nranks 8 - Init COMPLETE\n",
+    ],
+)
+def test_a_message_that_a_bar_or_a_line_of_nccl_tears_apart_is_read_whole(
+    tmp_path: Path, strange: str
+) -> None:
+    for told, message in MESSAGES:
+        figures = drawn(message)
+        text = printed(message, figures)
+        if "\n" in text or not text[len(text) // 2 :].endswith((".", "ms", "complete")):
+            continue
+        torn = text[: len(text) // 2] + strange + text[len(text) // 2 :]
+        assert missed(tmp_path, told, torn, figures) == {}, torn

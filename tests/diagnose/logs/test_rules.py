@@ -469,3 +469,50 @@ def test_several_ranks_that_others_gave_up_waiting_for_never_came() -> None:
     assert (cause.kind, cause.ranks) == ("never_arrived", (2, 3))
     waits = list(text_signs([log_line("INFO waiting for ranks [2,3] to join", "job.log", 1)]))
     assert [sign.kind for sign in waits if sign.kind == "said_absent"] == []
+
+
+LOST = (
+    "[rank0]:[E1101 ProcessGroupNCCL.cpp:2057] [PG ID 0 PG GUID 0(default_pg) Rank 0] Process "
+    "group watchdog thread terminated with exception: NCCL error: remote process exited or there "
+    "was a network error, NCCL version 2.26.2"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "end", "kind", "ranks"),
+    [
+        (waiting(0, 8)[0], "RuntimeError: CUDA error: unspecified launch failure", None, None),
+        (waiting(0, 8)[0], "[host:1 :0:98] Caught signal 11 (Segmentation fault)", None, None),
+        (
+            waiting(0, 8)[0],
+            "E1101 api.py:874] failed (exitcode: -11) local_rank: 2 (pid: 101)",
+            None,
+            None,
+        ),
+        (
+            LOST,
+            "E1101 api.py:874] failed (exitcode: -11) local_rank: 2 (pid: 101)",
+            "segfault",
+            (2,),
+        ),
+        (
+            LOST,
+            "E1101 api.py:874] failed (exitcode: -9) local_rank: 2 (pid: 101)",
+            "rank_killed",
+            (2,),
+        ),
+        (LOST, "[rank2]: CUDA error: an illegal memory access", "cuda_error", (2,)),
+        (
+            LOST,
+            "E1101 api.py:874] failed (exitcode: -11) local_rank: 0 (pid: 101)",
+            "network",
+            None,
+        ),
+    ],
+)
+def test_an_end_after_a_time_out_follows_and_one_after_a_lost_peer_may_be_that_peers(
+    before: str, end: str, kind: str | None, ranks: tuple[int, ...] | None
+) -> None:
+    cause = first_cause(before, end)
+    assert cause.kind == (kind or "timeout_unknown")
+    assert cause.ranks == ranks

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 
-_TEXTS = ("log", "message", "msg", "MESSAGE", "text", "textPayload", "exception_message", "event")
+TEXTS = ("log", "message", "msg", "MESSAGE", "text", "textPayload", "exception_message", "event")
+"""Fields that carry a text, the likeliest first."""
 _NAMES = ("exception_type", "error_type", "exc_type")
 _RANKS = ("rank", "global_rank", "RANK")
 _TIMES = ("time", "ts", "timestamp", "@timestamp", "asctime")
@@ -36,7 +37,7 @@ def carried(text: str) -> tuple[str, int | None, str | None] | None:
         return None
     if not isinstance(fields, dict):
         return None
-    said = next((v for name in _TEXTS if isinstance(v := fields.get(name), str)), None)
+    said = next((v for name in TEXTS if isinstance(v := fields.get(name), str)), None)
     if said is None:
         return None
     rank = next((v for name in _RANKS if type(v := fields.get(name)) is int), None)

@@ -30,6 +30,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from serried.diagnose.evidence.columns import uncolumned
+from serried.diagnose.evidence.escaped import unescaped
 from serried.diagnose.evidence.log_line import LogLine, log_line
 from serried.diagnose.evidence.quote import NOBODY, Numbering, Speaker
 from serried.diagnose.evidence.wrapped import unwrapped
@@ -134,7 +136,10 @@ class LogFile:
                 for listen in self._beside:
                     listen(self.name, speaker, first, texts)
                 is_short = first == 1 and sum(map(len, texts)) < SHORT
-                rows = _put_together(texts) if is_short else list(enumerate(texts))
+                rows = uncolumned(
+                    (place, part) for place, text in enumerate(texts) for part in unescaped(text)
+                )
+                rows = _put_together(rows) if is_short else rows
                 for place, text in _around(rows, shapes):
                     yield log_line(text, self.name, first + place, speaker)
 
@@ -216,10 +221,10 @@ def file_speaker(path: str) -> Speaker:
     return Speaker(int(found[1])) if found else NOBODY
 
 
-def _put_together(lines: list[bytes]) -> list[tuple[int, bytes]]:
+def _put_together(lines: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     """Returns lines with what a terminal broke off them, as far as they may be such a copy."""
-    rows = unwrapped([line.decode("utf-8", "replace") for line in lines])
-    return [(place, text.encode()) for place, text in rows]
+    rows = unwrapped([line.decode("utf-8", "replace") for _, line in lines])
+    return [(lines[number][0], text.encode()) for number, text in rows]
 
 
 def _around(rows: list[tuple[int, bytes]], shapes: dict[bytes, int]) -> Iterator[tuple[int, str]]:

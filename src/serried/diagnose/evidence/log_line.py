@@ -76,6 +76,8 @@ _GLOG = re.compile(r"(?:^|[\[\s])[EWIF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)(\.\d{1,6
 NO_YEAR = 1972
 """The year of a time whose line tells none, as glog's do; one with a 29th of February."""
 MOST_PREFIXES = 6
+FEWEST_TABS = 4
+"""Tabs beyond the spaces of a line from which on they stand for these, as a table's cells do."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def _as_printed(text: str) -> str:
     """Returns a line without what pages and boxes put around and between its letters."""
     framed = None if text.isascii() else _FRAME.match(text)
     text = framed[1] if framed else text
+    text = text.replace("\t", " ") if text.count("\t") > FEWEST_TABS + text.count(" ") else text
     return _ESCAPED.sub(r"\1", text) if "\\" in text else text
 
 

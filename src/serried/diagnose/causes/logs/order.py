@@ -6,7 +6,7 @@ after a time-out is judged by its kind: a closed connection follows; a broken GP
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.collectives.disagreement import disagreement_candidates
@@ -42,6 +42,9 @@ _OWN_FAILURES = (
 _OF_NOBODY = ("aborted", "models_differ")
 """Kinds of causes of which the process that ended first is no sign."""
 
+_OF_ABORT = ("cuda_error", "segfault")
+"""Kinds of causes that a process may meet as the watchdog takes its communicators down."""
+
 _FAMILIES = (
     device_candidates,
     disagreement_candidates,
@@ -67,9 +70,7 @@ def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
     """Yields the causes that signs of text tell, each with its standing, the nearest root first."""
     told = LoggedSigns(numbered_by_launchers(signs))
     found = [each for family in _FAMILIES for each in family(told)]
-    waits: dict[str, int] = {}
-    for each in sorted((e for e in found if e.standing is Standing.WAITS), key=lambda e: e.place):
-        waits.setdefault(_source(each), each.place)
+    waits = sorted((e for e in found if e.standing is Standing.WAITS), key=lambda e: e.place)
     standings = {id(each): _standing(told, each, waits) for each in found}
     ranked = sorted(found, key=lambda each: (standings[id(each)], each.place))
     shown = [each for each in ranked if not _is_echo(each, ranked[0])][:MOST_CAUSES]
@@ -145,19 +146,31 @@ def _code(sign: Sign) -> int | None:
     return -signal if isinstance(signal, int) else sign.code
 
 
-def _standing(told: LoggedSigns, each: RankedCause, waits: Mapping[str, int]) -> int:
-    """Returns how near to the root a cause is; an end after a time-out follows from that.
+def _standing(told: LoggedSigns, each: RankedCause, waits: Sequence[RankedCause]) -> int:
+    """Returns how near to the root a cause is; an end after a wait of its own follows from that.
 
-    Within one file its lines tell what is after; over files only times do.
+    Within one file its lines tell what is after; over files only times do. Whoever lost a peer
+    tells of that peer's end before the launcher does, which therefore follows from nothing.
     """
-    if not waits or each.standing not in (Standing.ENDED, Standing.NOTICED):
+    is_late = each.standing in (Standing.ENDED, Standing.NOTICED) or each.cause.kind in _OF_ABORT
+    before = [wait for wait in waits if _brings_about(told, wait, each)] if is_late else []
+    if not before:
         return each.standing
-    first_wait = waits.get(_source(each))
-    if first_wait is not None:
-        is_after = each.place > first_wait
+    first = next((wait.place for wait in before if _source(wait) == _source(each)), None)
+    if first is not None:
+        is_after = each.place > first
     else:
         is_after = sequence(told, each.cause)[0] is Order.AFTER
     return Standing.FOLLOWS if is_after else each.standing
+
+
+def _brings_about(told: LoggedSigns, wait: RankedCause, end: RankedCause) -> bool:
+    """Tells whether an end may follow from a wait, or from a loss of peers: of whom that tells."""
+    if wait.cause.cause_class is not CauseClass.NETWORK or end.standing is Standing.NOTICED:
+        return True
+    lines = frozenset(wait.cause.quotes)
+    speakers = told.ranks(sign for sign in told.signs if sign.quote in lines)
+    return set(end.cause.ranks or ()) <= set(speakers)
 
 
 def _source(each: RankedCause) -> str:
