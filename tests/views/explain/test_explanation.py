@@ -16,8 +16,8 @@ from serried.collective.registry import COLLECTIVES
 from serried.errors import InputError
 from serried.frameworks import Sizes
 from serried.views.explain.collectives import explained_collective
-from serried.views.explain.content import part, table
-from serried.views.explain.explanation import Explanation, explanation
+from serried.views.explain.content import items, line, part, table
+from serried.views.explain.explanation import Explanation, explanation, links_of
 from serried.views.sentences import LANGUAGES
 from tests.views.explain.reader import has_chinese, names_communication, stray_english
 
@@ -271,6 +271,8 @@ def test_every_link_on_file_is_in_some_list() -> None:
     listed = {link.url for dims in SUBSETS for link in explained(dims).reading}
     for name in COLLECTIVES:
         listed |= {link.url for link in explained_collective(name, lang="en").reading}
+    for names in table(part("reading")["cards"]).values():
+        listed |= {link.url for link in links_of([line(each) for each in items(names)])}
     on_file = {str(table(link)["url"]) for link in table(part("reading")["links"]).values()}
     assert listed == on_file
 

@@ -66,6 +66,20 @@ def test_a_dimension_says_what_is_split_repeated_and_sent_and_what_goes_wrong(ke
     assert of(key).reading
 
 
+@pytest.mark.parametrize("key", card_keys())
+def test_every_card_says_what_goes_wrong_and_where_to_read_on(key: str) -> None:
+    assert "Common mistakes" in [section.heading for section in of(key).sections]
+    assert of(key).reading
+
+
+def test_what_runs_over_a_dimension_s_groups_has_its_numbers_and_costs(planned: JobPlan) -> None:
+    for key, dimension in (("sp", "tp"), ("fsdp", "zero")):
+        assert of(key, plan=planned).cost == of(dimension, plan=planned).cost != ()
+    assert of("sp").cost[0].startswith("By all-gather, each of 2 ranks sends 0.5 S")
+    assert of("sp").here == of("tp").here
+    assert of("moe").here == of("ep").here
+
+
 def test_chinese_cards_are_chinese(planned: JobPlan) -> None:
     for key in card_keys():
         found = of(key, "zh", rank=5, plan=planned)

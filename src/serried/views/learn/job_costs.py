@@ -22,11 +22,22 @@ PRICED_BYTES = 1 << 30
 """The buffer that a collective is priced with where no plan says how large it is."""
 MOST_PRICED = 256
 """Ranks of a group that is priced step by step; a card of a larger one says bytes alone."""
-USUAL = {"dp": "all-reduce", "tp": "all-reduce", "cp": "all-gather", "ep": "all-to-all"} | {
-    "etp": "all-gather"
+USUAL = {
+    "dp": "all-reduce",
+    "zero": "all-reduce",
+    "fsdp": "all-gather",
+    "tp": "all-reduce",
+    "sp": "all-gather",
+    "cp": "all-gather",
+    "ep": "all-to-all",
+    "moe": "all-to-all",
+    "etp": "all-gather",
 }
-"""The collective that stands for a dimension where no plan says which run."""
-PLANNED = {"dp": ("dp", "fsdp", "expert_dp"), "zero": ("dp", "fsdp", "expert_dp")}
+"""The collective that stands for a card where no plan says which run."""
+OF_DIMENSION = {"zero": "dp", "fsdp": "dp", "sp": "tp", "moe": "ep"}
+"""The dimension over whose groups runs what other cards are about."""
+_OVER_DATA = ("dp", "fsdp", "expert_dp")
+PLANNED = {"dp": _OVER_DATA, "zero": _OVER_DATA, "fsdp": _OVER_DATA, "sp": ("tp",), "moe": ("ep",)}
 """Kinds of a plan's traffic that a card speaks of, where they are not called as it is."""
 
 
@@ -34,7 +45,7 @@ def cost_lines(key: str, job: CardJob, lang: str) -> Iterator[str]:
     """Yields what a dimension costs: of a plan in seconds, else by bytes."""
     if key in ("bubble", "zb"):
         found = _bubble_cost(job)
-    elif key == "pp" or key in USUAL or key == "zero":
+    elif key == "pp" or key in USUAL:
         found = _planned(key, job) if job.plan else _by_bytes(key, job)
     else:
         return
@@ -50,7 +61,7 @@ def _planned(key: str, job: CardJob) -> Iterator[Sentence]:
     for each in plan.traffic:
         if each.kind in kinds:
             yield _transfer(each)
-    seconds = plan.parts.get("dp" if key == "zero" else key, 0.0)
+    seconds = plan.parts.get(OF_DIMENSION.get(key, key), 0.0)
     if seconds:
         yield said(
             "Estimated: {time} of a step of {step} are not hidden behind computation",
@@ -85,12 +96,12 @@ def _by_bytes(key: str, job: CardJob) -> Iterator[Sentence]:
                 "hidden size x 2 bytes in bf16"
             )
         return
-    kind = kind_of("dp" if key == "zero" else key, job.layout)
+    kind = kind_of(OF_DIMENSION.get(key, key), job.layout)
     groups = job.layout.groups(kind) if kind else None
     ranks = int(max(groups.sizes, default=0)) if groups is not None else 0
     if ranks < 2:
         return
-    name = USUAL.get(key, "all-reduce")
+    name = USUAL[key]
     sharding = job.layout.sharding
     if key == "zero" and sharding is not None and sharding.stage:
         name = "reduce-scatter"

@@ -193,6 +193,7 @@ def _group(job: CardJob) -> Iterator[Sentence]:
 
 
 def _moe(job: CardJob) -> Iterator[Sentence]:
+    yield from _split("ep", job)
     model = job.plan.asked.model if job.plan else None
     if model is not None and model.experts:
         yield said(
@@ -275,6 +276,7 @@ _HERE: Mapping[str, Callable[[CardJob], Iterator[Sentence]]] = {
     "microbatch": _microbatch,
     "stage": _stage,
     "group": _group,
+    "sp": lambda job: _split("tp", job),
     "moe": _moe,
     "zero": _zero,
     "fsdp": _zero,
