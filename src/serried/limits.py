@@ -57,6 +57,7 @@ ANSWER_BYTES = Limit(
 )
 SEVERAL_ASKED = Limit(16, "questions", "what is asked at once; a page that opens asks for 6")
 SEVERAL_BYTES = Limit(8 << 20, "bytes", "the answers that are asked for at once; 6 take 0.2 MB")
+HEAD_SECONDS = Limit(60, "s", "a request's head, which browsers send at once")
 DROPPED_HEADER = Limit(1 << 20, "bytes", "the names of one drop, 200 of which are looked at")
 UPLOAD_RATE = Limit(1 << 18, "bytes/s", "how slowly a drop may come, beside an answer's time")
 

@@ -45,6 +45,7 @@ from serried.views.web.afterwards import Afterwards, AnswersFirst, PromptServer
 from serried.views.web.bounds import AnswerBounds
 from serried.views.web.edition import STATIC, page_document
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
+from serried.views.web.head_time import HeadTimedProtocol
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.folder import recognised_as
 from serried.views.web.opening.kinds import Kind
@@ -67,7 +68,7 @@ _WAITING = 1024
 _CLOSING_S = 1
 """Seconds that an answer under way has, once the server is told to stop."""
 SETTINGS: Mapping[str, Any] = {
-    "http": "h11",  # which bounds what a request's head may hold, to 64 KiB
+    "http": HeadTimedProtocol,  # of h11, which bounds what a request's head may hold, to 64 KiB
     "lifespan": "off",
     "log_level": "warning",
     "ws": "none",
