@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from serried.views.cli.main import run
+from serried.views.cli.plan import command
 
 JOB = ("plan", "--cluster", "h100", "--world-size", "16", "--tp", "2", "--pp", "4")
 LLAMA = (*JOB, "--model", "llama3-8b", "--sequence", "8192", "--global-batch", "64")
@@ -92,6 +93,22 @@ def test_the_planned_step_is_written_as_a_timeline(
     assert json.loads(capsys.readouterr().out)["schema"] == "serried.trace-stats/1"
     assert run([*LLAMA, "--trace", str(tmp_path / "plan.doc")]) == 2
     assert "no suffix that says what to write; those that do: .json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lang", "told"), [("en", "spans of 16 ranks …\n"), ("zh", "正在写入 16 个 rank 的 ")]
+)
+def test_a_long_timeline_is_told_before_it_is_written(
+    lang: str,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command, "LONG_TRACE", 1)
+    assert run([*LLAMA, "--lang", lang, "--trace", str(tmp_path / "plan.json")]) == 0
+    written = capsys.readouterr().err
+    assert told in written and written.index(told) < written.index("plan.json")
 
 
 def test_a_png_loses_no_words_in_chinese(tmp_path: Path) -> None:

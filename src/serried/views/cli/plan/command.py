@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from serried.errors import InputError, listed
+from serried.finding import said
 from serried.launch.request import LayoutRequest
 from serried.plan.asked import of_groups, plan_request
 from serried.plan.job_plan import JobPlan, job_plan
@@ -22,6 +23,8 @@ from serried.views.cli.plan.options import plan_constants, plan_options, plan_wo
 
 ENDINGS = ("table", "json", "svg", "png")
 CHAKRA = ".et"
+LONG_TRACE = 200_000
+"""Spans from which on a timeline takes seconds to write, and is told before."""
 
 
 @click.command()
@@ -127,6 +130,7 @@ def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]
     from serried.trace.formats.chrome import write_chrome
     from serried.trace.formats.perfetto import write_perfetto
     from serried.views.cli.language import current_language
+    from serried.views.cli.progress import told
     from serried.views.sentences import tell
 
     path: Path = options["trace"]
@@ -141,6 +145,13 @@ def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]
     layout, placement = asked.laid_out()
     constants = plan_constants(options)
     planned = planned_trace(made.asked, layout, placement, constants)
+    if len(planned.spans) >= LONG_TRACE:
+        writing = said(
+            "writing {spans:,} spans of {ranks:,} ranks",
+            spans=len(planned.spans),
+            ranks=len(planned.ranks),
+        )
+        told(current_language())(writing)
     if write is None:
         write_chakra(planned, path, ends=step_ends(made.asked, layout, constants))
     else:
