@@ -82,6 +82,9 @@ HOST_SLOTS = Limit(4096, "slots", "one host of a hostfile")
 UNEQUAL_ALL_TO_ALL = Limit(2048, "ranks", "an all-to-all that is counted block by block")
 ULYSSES_RANKS = Limit(128, "ranks", "Ulysses, each of which has heads of its own")
 TRIAL_RANKS = Limit(64, "ranks", "a collective that runs on one machine")
+COLLECTIVE_LOOKS = Limit(
+    1 << 29, "ranks x steps", "what is counted of a collective's steps that differ; 20 s"
+)
 COLLECTIVE_CHUNKS = Limit(4096, "chunks", "a buffer that goes through a tree or a chain")
 
 # ----------------------------------------------------------------------- JSON, YAML, TOML, Python

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from serried.collective import price
 from serried.collective.algorithm import Collective
 from serried.collective.placed_group import PlacedGroup
-from serried.collective.price import LinkClass, LinkCost, Network, cost_of
+from serried.collective.price import LinkClass, LinkCost, Network, cost_of, loads_of
 from serried.collective.registry import make
 from serried.collective.step import CollectiveStep, CollectiveSteps
 from serried.errors import InputError
+from serried.limits import Limit
 
 SLOW = LinkCost(1.0, 10.0)
 """A second, and 10 bytes a second."""
@@ -110,3 +112,24 @@ def test_a_bandwidth_that_moves_nothing_is_refused(speed: float) -> None:
 def test_a_latency_below_0_is_refused(latency: float) -> None:
     with pytest.raises(InputError, match="us cannot be; it is at least 0"):
         LinkCost(latency, 1.0)
+
+
+def test_steps_that_differ_are_refused_where_they_are_too_many_and_rings_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(price, "COLLECTIVE_LOOKS", Limit(1000, "ranks x steps", "a test"))
+    group = PlacedGroup.first(64)
+    with pytest.raises(InputError) as refused:
+        loads_of(make("all-to-all", "pairwise", group))
+    assert str(refused.value) == (
+        "all-to-all by pairwise over 64 ranks has 63 steps that differ, which is more than serried "
+        "counts; ask for fewer ranks, such as 16"
+    )
+    assert loads_of(make("all-to-all", "pairwise", PlacedGroup.first(16))).in_node.size == 15
+    assert len(loads_of(make("all-reduce", "ring", group)).which) == 126
+
+
+def test_what_is_suggested_for_a_job_of_131072_ranks_is_counted() -> None:
+    with pytest.raises(InputError, match="such as 16,384"):
+        loads_of(make("all-to-all", "pairwise", PlacedGroup.first(131_072)))
+    assert price.is_countable(make("all-to-all", "pairwise", PlacedGroup.first(16_384)))

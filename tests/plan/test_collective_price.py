@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from serried.collective import price
 from serried.collective.networks import OwnLinks, preset_of, presets
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.price import LinkClass, LinkCost, Network
 from serried.errors import InputError
+from serried.limits import Limit
 from serried.plan.busbw import BusbwRow, BusbwTable
 from serried.plan.collective_price import CollectiveQuestion
 
@@ -91,3 +93,21 @@ def test_a_preset_reaches_less_than_its_links_could(name: str) -> None:
 def test_a_network_that_there_is_not_is_refused_with_those_there_are() -> None:
     with pytest.raises(InputError, match="there is no network 'h900'; those there are: a100, h100"):
         preset_of("h900")
+
+
+def test_an_algorithm_that_cannot_be_counted_is_left_out_unless_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(price, "COLLECTIVE_LOOKS", Limit(1000, "ranks x steps", "a test"))
+    group = PlacedGroup.first(64)
+    asked = CollectiveQuestion("broadcast", group, 1 << 20, PLAIN)
+    names = {way.entry.name for way in asked.ways()}
+    assert "tree" in names and "chain" not in names
+    with pytest.raises(InputError, match="broadcast by chain over 64 ranks"):
+        CollectiveQuestion("broadcast", group, 1 << 20, PLAIN, "chain").priced()
+
+
+@pytest.mark.soak
+def test_an_all_reduce_of_131072_ranks_is_priced() -> None:
+    asked = CollectiveQuestion("all-reduce", PlacedGroup.first(131_072), 1 << 30, H100.networks())
+    assert asked.priced().entry.name == "tree"

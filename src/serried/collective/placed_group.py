@@ -70,7 +70,7 @@ class PlacedGroup:
         """How many nodes the group spreads over."""
         return len(self.by_node)
 
-    @property
+    @cached_property
     def rails(self) -> int:
         """Ranks of the group on the node that has fewest: so many paths between nodes are whole."""
         return min(map(len, self.by_node))
@@ -97,8 +97,11 @@ class PlacedGroup:
         >>> PlacedGroup.first(4, gpus_per_node=2).orders(2).tolist()
         [[0, 1, 2, 3], [1, 0, 3, 2]]
         """
+        # One array of all nodes where they are alike, for there may be tens of thousands.
+        alike = [np.array(self.by_node)] if self.is_even else []
+        nodes = alike or [np.array([node]) for node in self.by_node]
         orders = [
-            np.concatenate([np.roll(np.array(node), -channel) for node in self.by_node])
+            np.concatenate([np.roll(node, -channel, axis=1).ravel() for node in nodes])
             for channel in range(channels)
         ]
         return np.stack(orders).astype(np.int64)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from serried.collective.algorithm import Collective
 from serried.collective.step import CollectiveStep, Integers
 from serried.errors import InputError
+from serried.limits import COLLECTIVE_LOOKS
 
 Floats = NDArray[np.float64]
 
@@ -187,8 +188,13 @@ def step_times(collective: Collective, network: Network, size_bytes: int) -> Flo
 
 
 def loads_of(collective: Collective, nics_per_node: int | None = None) -> StepLoads:
-    """Returns how many blocks go through the links of a collective, whatever their size."""
+    """Returns how many blocks go through the links of a collective, whatever their size.
+
+    Raises InputError where more of its steps differ than are counted.
+    """
     first, which = _alike(collective)
+    if _looks(collective, len(first)) > COLLECTIVE_LOOKS.most:
+        raise _uncountable(collective, len(first))
     ends = _Ends(collective, nics_per_node)
     times = np.bincount(which, minlength=len(first))
     sent = np.zeros(ends.num)
@@ -199,6 +205,30 @@ def loads_of(collective: Collective, nics_per_node: int | None = None) -> StepLo
         sent += by_sender * times[place]
         rows[:, place] = (*ends.fullest(step), by_sender.sum())
     return StepLoads(collective, nics_per_node, which, rows[0], rows[1], rows[2], sent)
+
+
+def is_countable(collective: Collective) -> bool:
+    """Tells whether few enough steps of a collective differ for ``loads_of`` to count them."""
+    return _looks(collective, len(_alike(collective)[0])) <= COLLECTIVE_LOOKS.most
+
+
+def _looks(collective: Collective, unlike: int) -> int:
+    return collective.group.size * unlike
+
+
+def _uncountable(collective: Collective, unlike: int) -> InputError:
+    size = collective.group.size
+    # Steps grow with ranks, so that what is counted grows with their square.
+    fewer = size * (COLLECTIVE_LOOKS.most / _looks(collective, unlike)) ** 0.5
+    return InputError(
+        "{collective} by {algorithm} over {ranks:,} ranks has {steps:,} steps that differ, which "
+        "is more than serried counts; ask for fewer ranks, such as {fewer:,}",
+        collective=collective.name,
+        algorithm=collective.algorithm,
+        ranks=size,
+        steps=unlike,
+        fewer=1 << int(fewer).bit_length() - 1,
+    )
 
 
 def _alike(collective: Collective) -> tuple[list[int], Integers]:

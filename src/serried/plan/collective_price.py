@@ -20,7 +20,14 @@ from serried.collective.algorithm import Collective
 from serried.collective.bus_factor import bus_factor
 from serried.collective.entry import AlgorithmEntry
 from serried.collective.placed_group import PlacedGroup
-from serried.collective.price import CollectiveCost, LinkClass, Network, StepLoads, loads_of
+from serried.collective.price import (
+    CollectiveCost,
+    LinkClass,
+    Network,
+    StepLoads,
+    is_countable,
+    loads_of,
+)
 from serried.collective.registry import ENTRIES, ROOTED, entry_of, make
 from serried.errors import InputError, listed
 from serried.plan.busbw import BusbwRow, BusbwTable
@@ -91,10 +98,12 @@ class CollectiveQuestion:
     def ways(self) -> list[CollectiveWay]:
         """Returns every way to run it that is left open: algorithms, and numbers of chunks.
 
+        An algorithm whose steps are too many to be counted is left out where another is not.
         Raises InputError for an algorithm that there is not, or what it cannot take.
         """
         names = [self.algorithm] if self.algorithm else self._names()
-        return [way for name in names for way in self._ways_of(entry_of(self.name, name))]
+        found = [way for name in names for way in self._ways_of(entry_of(self.name, name))]
+        return [way for way in found if is_countable(way.collective)] or found
 
     def _names(self) -> list[str]:
         """Returns the algorithms that take what is asked for."""

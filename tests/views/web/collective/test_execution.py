@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from serried.collective.algorithm import Collective
 from serried.collective.blocks import execute
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.registry import ENTRIES, make
+from serried.collective.step import CollectiveSteps
 from serried.mesh import Placement
 from serried.views.web.collective.execution import (
     NO_BLOCK,
@@ -122,3 +125,15 @@ def test_heads_share_a_pair_and_other_collectives_compute_nothing() -> None:
     assert work_columns(make("all-reduce", "ring", eight), Places.of(eight)) == {}
     large = make("attention", "ring", PlacedGroup.first(128))
     assert work_columns(large, Places.of(large.group)) == {}
+
+
+@pytest.mark.parametrize("group", [UNEVEN, PlacedGroup.first(16, 4)])
+def test_what_ranks_send_is_the_same_whether_steps_say_that_they_are_alike(
+    group: PlacedGroup,
+) -> None:
+    for entry in ENTRIES:
+        collective = make(entry.collective, entry.name, group)
+        each = replace(collective, steps=CollectiveSteps.listed(list(collective.steps)))
+        alike, single = (sent_columns(made, 1 << 20) for made in (collective, each))
+        for name, column in single.items():
+            assert np.allclose(alike[name], column), (entry.name, name)

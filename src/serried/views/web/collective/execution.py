@@ -25,6 +25,7 @@ from serried.views.web.collective.places import Places
 from serried.views.web.wire.payload import Column
 
 Rows = dict[str, NDArray[Any]]
+Floats = NDArray[np.float64]
 _TYPES = {
     "source": np.int32,
     "target": np.int32,
@@ -80,21 +81,38 @@ def work_columns(collective: Collective, places: Places) -> dict[str, Column]:
 
 def sent_columns(collective: Collective, size_bytes: int) -> dict[str, Column]:
     """Returns what the busiest rank sends: ``step_bytes`` in each step, ``sent_bytes`` so far."""
-    steps, group = collective.steps, collective.group
-    block_bytes = float(collective.block_bytes(size_bytes))
-    known: dict[Hashable, NDArray[np.float64]] = {}
-    so_far = np.zeros(group.size + group.num_nodes)
-    in_step, sent = np.zeros(len(steps)), np.zeros(len(steps))
-    for number in range(len(steps)):
-        pattern = steps.pattern(number)
-        if pattern is None or pattern not in known:
-            step = steps[number]
-            sizes = step.count * block_bytes
-            known[pattern] = np.bincount(step.source, sizes, len(so_far)).astype(np.float64)
-        so_far = so_far + known[pattern]
-        in_step[number] = known[pattern][: group.size].max()
-        sent[number] = so_far[: group.size].max()
+    number = len(collective.steps)
+    in_step, sent = np.zeros(number), np.zeros(number)
+    so_far: Floats = np.zeros(1)
+    for index, step_bytes in enumerate(_sent(collective, size_bytes)):
+        so_far = so_far + step_bytes
+        in_step[index] = step_bytes.max()
+        sent[index] = so_far.max()
     return {"step_bytes": in_step, "sent_bytes": sent}
+
+
+def _sent(collective: Collective, size_bytes: int) -> Iterator[Floats]:
+    """Yields the bytes that each rank sends in each step.
+
+    Where all steps have patterns, ranks that send alike in all of them are one: a ring of 131,072
+    ranks has as many steps twice, and each rank of it sends as much as any other.
+    """
+    steps, size = collective.steps, collective.group.size
+    block_bytes = float(collective.block_bytes(size_bytes))
+
+    def by_rank(index: int) -> Floats:
+        step = steps[index]
+        everyone = np.bincount(step.source, step.count * block_bytes, minlength=size)
+        return everyone[:size].astype(np.float64)
+
+    patterns = [steps.pattern(index) for index in range(len(steps))]
+    if not patterns or None in patterns:
+        yield from map(by_rank, range(len(steps)))
+        return
+    first = {pattern: index for index, pattern in reversed([*enumerate(patterns)])}
+    unlike = np.unique(np.stack([by_rank(index) for index in first.values()]), axis=1)
+    known = dict(zip(first, unlike, strict=True))
+    yield from (known[pattern] for pattern in patterns)
 
 
 def _columns(shape: list[int], shapes: list[Rows]) -> dict[str, Column]:
