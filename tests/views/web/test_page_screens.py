@@ -38,6 +38,7 @@ SCREENS = [
     Screen("16-stages", "dims=pp&arrange=stage&kind=embd&kind=mp", width=1280, height=720),
     Screen("wrong-zh", "dims=dp&tp=3", lang="zh-CN", width=1280, height=720),
     Screen("1024-dark", "dims=dp,tp,pp&world_size=1024&tp=8&pp=8&rank=100", scheme="dark"),
+    Screen("plan-rank", "view=plan&world_size=64&tp=4&pp=4&rank=3"),
     Screen("16384", f"{LARGE}&world_size=16384&rank=5000"),
     Screen("16384-zh-near", f"{LARGE}&world_size=16384&map=5000,60", lang="zh-CN"),
     Screen("schedule", "view=schedule&action=1:2I3"),
@@ -74,6 +75,20 @@ PIECES = (
 RUNS_OVER = """(selector) => [...document.querySelectorAll(selector)]
   .filter((e) => e.checkVisibility() && e.clientWidth && e.scrollWidth > e.clientWidth + 1)
   .map((e) => `${e.id || e.textContent.slice(0, 40)}: ${e.scrollWidth} in ${e.clientWidth}`)"""
+CUT_CHOICES = """() => {
+  const pen = document.createElement("canvas").getContext("2d");
+  const arrow = 16;
+  return [...document.querySelectorAll("select")]
+    .filter((e) => e.checkVisibility() && e.clientWidth && e.selectedOptions.length)
+    .map((e) => {
+      const style = getComputedStyle(e);
+      pen.font = style.font;
+      const text = e.selectedOptions[0].textContent;
+      const sides = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight) + arrow;
+      return [e.id, text, e.clientWidth, Math.round(pen.measureText(text).width + sides)];
+    })
+    .filter(([, , has, needs]) => has < needs - 1);
+}"""
 OVERLAPS = """(selector) => {
   const all = [...document.querySelectorAll(selector)]
     .filter((e) => e.checkVisibility() && !e.closest("#others, #more, .card"));
@@ -114,6 +129,7 @@ def test_nothing_runs_over_is_cut_off_or_overlaps(
     assert workbench.page.evaluate("document.documentElement.scrollWidth") <= screen.width
     assert workbench.page.evaluate(RUNS_OVER, PANELS) == []
     assert workbench.page.evaluate(RUNS_OVER, WORDS) == []
+    assert workbench.page.evaluate(CUT_CHOICES) == []
     assert workbench.page.evaluate(OVERLAPS, PIECES) == []
     lowest = workbench.page.locator("#foot").bounding_box()
     assert lowest and lowest["y"] + lowest["height"] == pytest.approx(screen.height, abs=1)
