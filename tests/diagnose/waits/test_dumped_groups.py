@@ -13,6 +13,7 @@ import pytest
 from serried.diagnose.diagnosis import Diagnosis
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
+from serried.diagnose.waits.given import given_groups
 
 SECOND = 1_000_000_000
 DONE = 8
@@ -218,3 +219,13 @@ def test_groups_of_a_layout_that_are_called_alike_stay_apart(tmp_path: Path) -> 
     assert notes(found) == []
     assert found.causes[0].ranks == (3,)
     assert "all_reduce 9 of mesh_dp [1, 3]" in str(found.causes[0].verdict)
+
+
+def test_groups_of_a_layout_to_which_nobody_gave_a_name_are_told_apart_by_their_shape() -> None:
+    ranks = {"1": [0, 1], "2": [2, 3], "3": [0, 2], "4": [1, 3], "5": [0, 1]}
+    groups = {number: {"desc": "undefined", "ranks": each} for number, each in ranks.items()}
+    given = given_groups({"groups": groups}, "layout.json").by_number
+    kinds = [given[number].kind for number in ranks]
+    assert kinds == [kinds[0], kinds[0], kinds[2], kinds[2], f"{kinds[0]} #2"]
+    assert kinds[0] != kinds[2]
+    assert len({group.name for group in given.values()}) == len(ranks)

@@ -13,7 +13,7 @@ from serried.diagnose.waits.given import GivenGroups
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.roots import Root, roots
 from serried.diagnose.waits.standing import LeftBehind, standing_state
-from serried.diagnose.waits.state import JobGroup
+from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
 TRAIN = Frame("train", "train.py", 12)
 BACKWARD = (Frame("_engine_run_backward", "site-packages/torch/autograd/graph.py", 8), TRAIN)
@@ -166,3 +166,36 @@ def test_a_rank_of_a_pipeline_or_a_ring_may_wait_for_a_message(
     left.given = GivenGroups("layout.json", 3, groups, {"0": groups[0]})
     root = found(left, {0: ALL_REDUCE, 1: (Frame("train", "train.py", 9),), 2: ALL_REDUCE})
     assert root is not None and root.ranks == accused
+
+
+SCATTER = (
+    Frame("reduce_scatter_single", "site-packages/torch/distributed/distributed_c10d.py", 3),
+    TRAIN,
+)
+
+
+def test_a_reduce_scatter_that_gloo_calls_an_all_reduce_is_the_one_that_the_dump_holds() -> None:
+    left = LeftBehind([dump(rank, calls(3, stands=True)) for rank in (0, 2)])
+    left.dumps.append(dump(1, calls(2, stands=False)))
+    root = found(left, {0: SCATTER, 1: READING, 2: SCATTER})
+    assert root is not None
+    assert (root.ranks, root.waiters) == ((1,), (0, 2))
+
+
+@pytest.mark.parametrize(
+    ("gave_up", "accused"), [((), None), ((1,), (3,)), ((3,), (1,)), ((1, 3), None)]
+)
+def test_beside_ranks_that_gave_up_waiting_one_that_did_not_is_at_work(
+    gave_up: tuple[int, ...], accused: tuple[int, ...] | None
+) -> None:
+    waits = RankOperation("all_reduce", "world", 4, is_finished=False)
+    groups = (JobGroup("world", "world", (0, 1, 2, 3)), JobGroup("pp_0", "pp", (1, 3)))
+    own = (Frame("train", "train.py", 9),)
+    ranks = [
+        RankState(rank, doing=waits, counts={"world": 4}, stack=ALL_REDUCE)
+        if rank in (0, 2)
+        else RankState(rank, counts={"world": 3}, stack=own, gave_up=rank in gave_up)
+        for rank in range(4)
+    ]
+    root = roots(wait_graph(JobState.of(4, groups, ranks)))[0]
+    assert root.ranks == accused

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from serried.diagnose.waits.group_shapes import UNNAMED, Shapes
 from serried.diagnose.waits.state import JobGroup
 from serried.errors import InputError, listed
 from serried.mesh import Layout
@@ -131,18 +132,23 @@ def _named_apart(
 ) -> dict[str, JobGroup]:
     """Returns groups by number, those that are called alike, as torch's meshes', by ranks too.
 
+    Of groups to which nobody gave a name the kind is their shape.
+
     >>> both = _named_apart({"1": "mesh_dp", "2": "mesh_dp"}, {"1": (0, 2), "2": (1, 3)})
     >>> [(group.name, group.kind) for group in both.values()]
     [('mesh_dp [0, 2]', 'mesh_dp'), ('mesh_dp [1, 3]', 'mesh_dp')]
     """
-    times = Counter(descs.values())
+    times, shapes = Counter(descs.values()), Shapes()
     found: dict[str, JobGroup] = {}
     taken: set[str] = set()
-    for number, desc in descs.items():
-        name = desc if times[desc] == 1 else f"{desc} {listed_in_brackets(members[number])}"
+    for number in sorted(descs, key=lambda each: int(each) if each.isdecimal() else len(descs)):
+        desc, ranks = descs[number], members[number]
+        is_named = desc not in UNNAMED
+        name = desc if is_named else f"group {number}"
+        name = f"{name} {listed_in_brackets(ranks)}" if times[desc] > 1 else name
         name = f"{name} #{number}" if name in taken else name
         taken.add(name)
-        found[number] = JobGroup(name, kind_of(desc), members[number])
+        found[number] = JobGroup(name, kind_of(desc) if is_named else shapes.kind(ranks), ranks)
     return found
 
 

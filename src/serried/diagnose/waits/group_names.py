@@ -19,15 +19,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 
 from serried.diagnose.waits.given import WORLD, kind_of, listed_in_brackets
+from serried.diagnose.waits.group_shapes import UNNAMED, Shapes
 from serried.diagnose.waits.state import JobGroup
 
 Key = tuple[str, str]
 """A group's number in the job, as text, and its name."""
-
-_UNNAMED = frozenset({"", "undefined"})
 
 
 def called(
@@ -37,11 +35,11 @@ def called(
 
     Two groups of the same ranks stay two: each counts its collectives for itself.
     """
-    names = Counter(name for _, name in members if name not in _UNNAMED)
+    names = Counter(name for _, name in members if name not in UNNAMED)
     of_ranks: dict[tuple[int, ...], list[JobGroup]] = defaultdict(list)
     for group in given:
         of_ranks[tuple(sorted(group.ranks))].append(group)
-    alike: dict[tuple[int, tuple[str, int, int]], int] = Counter()
+    shapes = Shapes()
     found = {}
     for key in sorted(members, key=in_order):
         number, name = key
@@ -49,15 +47,11 @@ def called(
         lent = of_ranks.get(tuple(sorted(ranks)), [])
         if kind_of(name) == WORLD or (number == "0" and len(ranks) == world_size):
             found[key] = JobGroup(name or WORLD, WORLD, ranks)
-        elif name in _UNNAMED and lent:
+        elif name in UNNAMED and lent:
             found[key] = lent.pop(0)
-        elif name in _UNNAMED:
-            shape = _shape(ranks)
-            nth = max(alike[rank, shape] for rank in ranks)
-            for rank in ranks:
-                alike[rank, shape] = nth + 1
+        elif name in UNNAMED:
             name = f"group {number} {listed_in_brackets(ranks)}"
-            found[key] = JobGroup(name, _kind(shape, nth), ranks)
+            found[key] = JobGroup(name, shapes.kind(ranks), ranks)
         elif names[name] > 1:
             found[key] = JobGroup(f"{name} {listed_in_brackets(ranks)}", kind_of(name), ranks)
         else:
@@ -79,13 +73,3 @@ def _apart(found: dict[Key, JobGroup]) -> dict[Key, JobGroup]:
 def in_order(key: Key) -> tuple[int, str, str]:
     """Returns what sorts groups as the job made them: by number, then by name."""
     return (int(key[0]) if key[0].isdecimal() else 1 << 30, *key)
-
-
-def _shape(ranks: tuple[int, ...]) -> tuple[str, int, int]:
-    apart = {b - a for a, b in pairwise(ranks)}
-    return "shape", len(ranks), apart.pop() if len(apart) == 1 else 0
-
-
-def _kind(shape: tuple[str, int, int], nth: int) -> str:
-    _, count, apart = shape
-    return f"{count} ranks, {apart} apart" + (f" #{nth + 1}" if nth else "")

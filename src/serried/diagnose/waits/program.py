@@ -52,7 +52,9 @@ _MESSAGES = re.compile(r"torch/distributed/(?:pipelining/|distributed_c10d)")
 _GPU = re.compile(r"torch/cuda/|\bcu(?:da)?[A-Z]|libcuda|synchronize")
 RECORDED_AS = {
     "all_gather_into_tensor": ("all_gather", "_all_gather_base"),
-    "reduce_scatter_tensor": ("reduce_scatter", "_reduce_scatter_base"),
+    # gloo carries it out as an all-reduce, and its dumps call it so (torch 2.13).
+    "reduce_scatter_tensor": ("reduce_scatter", "_reduce_scatter_base", "all_reduce"),
+    "reduce_scatter": ("all_reduce",),
 }
 """What dumps call a collective of Python, beside its own name and ``_NAME_base``."""
 _BEFORE = re.compile(r"(?<![a-z])prev(?:ious)?(?![a-z])|(?<![a-z])left(?![a-z])|upstream")

@@ -313,8 +313,11 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     waits for somebody.
     gloo's recorder holds no messages, and Python's stacks end above ``work.wait()``. Where some
     rank is seen in a blocking send or receive, the job has these, and this one would be seen too.
+    One that gave up waited for somebody; where others gave up so, one that did not is at work.
     """
     ranks = graph.state.ranks
+    if ranks[rank].gave_up:
+        return True
     if ranks[rank].stack and not ranks[rank].stack[0].is_users:
         return waits_for_messages(ranks[rank].stack)
     if ranks[rank].counts is None and not ranks[rank].stack:
@@ -323,7 +326,10 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     # A group without collectives counts none either, and a pipeline has messages in any case.
     if is_of_messages(graph.state, rank) and not ranks[rank].within:
         has_messages |= not any(op.peer is not None for each in ranks for op in each.issued)
-    return has_messages and not any(operation_of(each.stack) in MESSAGES for each in ranks)
+    return has_messages and not any(
+        operation_of(each.stack) in MESSAGES or (each.gave_up and each.doing is None)
+        for each in ranks
+    )
 
 
 def _of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> Iterator[Root]:

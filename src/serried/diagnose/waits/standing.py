@@ -236,6 +236,7 @@ class _Builder:
             stack,
             expected_bytes=self.ends.expected_bytes.get(rank),
             arrived_bytes=self.ends.arrived_bytes.get(rank),
+            gave_up=rank in self.ends.failed_in,
             quotes=tuple(quotes),
         )
 

@@ -103,6 +103,8 @@ class RankState:
     sent that, and nothing says yet which of the two is wrong."""
     arrived_bytes: int | None = None
     """What came where that was expected."""
+    gave_up: bool = False
+    """Whether a limit or a peer's end caught it while it waited: it was in no code of its own."""
     quotes: tuple[Quote, ...] = ()
 
     @property
