@@ -61,6 +61,31 @@ def test_every_tab_of_a_run_s_report_shows_what_a_server_would(
     assert "rank 3" in page.locator("#right").inner_text().lower()
 
 
+def test_on_paper_a_report_keeps_the_shape_that_it_has_on_the_screen(
+    opened: Opened, serried: Call, tmp_path: Path
+) -> None:
+    SMALL.write(tmp_path / "run")
+    serried("report", str(tmp_path / "run"), "-o", str(tmp_path / "run.html"))
+    page = opened(tmp_path / "run.html")
+    heights = """() => ["#map", "#timeline"].map(
+        (name) => document.querySelector(name).clientHeight
+    )"""
+    on_screen = page.evaluate(heights)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    width, height = page.evaluate(
+        "(({ width, height }) => [width, height])(document.body.getBoundingClientRect())"
+    )
+    # A sheet of A4 on its side is 1,047 pixels wide within its margins, and the window 1,400.
+    assert width == pytest.approx(1047, abs=1)
+    assert width / height == pytest.approx(1400 / 900, rel=0.01)
+    assert page.evaluate(heights) == pytest.approx(on_screen, abs=1)
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.querySelector('#map').parentElement.style.height") == ""
+    assert page.evaluate(heights) == pytest.approx(on_screen, abs=1)
+
+
 def test_a_report_of_a_hang_opens_with_its_verdict_and_the_ranks_on_the_map(
     opened: Opened, serried: Call, tmp_path: Path
 ) -> None:

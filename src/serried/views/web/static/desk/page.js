@@ -19,6 +19,7 @@ import { HeatDesk } from "./heats.js";
 import { Launch } from "./launch/reading.js";
 import { LayoutDesk } from "./layout.js";
 import { Opener } from "./opening/opener.js";
+import { layOutForPaper } from "./paper.js";
 import {
   closeOthers,
   makeCollectives,
@@ -40,6 +41,7 @@ import { makeList, makeMap, makeMapTools } from "./views.js";
 /** Holds the parts together. */
 export class Page {
   constructor() {
+    layOutForPaper();
     this.unknown = new Unknown(location.search);
     this.store = new Store(
       readState(location.search),
