@@ -185,17 +185,20 @@ def test_a_reduce_scatter_that_gloo_calls_an_all_reduce_is_the_one_that_the_dump
 @pytest.mark.parametrize(
     ("gave_up", "accused"), [((), None), ((1,), (3,)), ((3,), (1,)), ((1, 3), None)]
 )
-def test_beside_ranks_that_gave_up_waiting_one_that_did_not_is_at_work(
+def test_beside_ranks_that_gave_up_waiting_one_at_another_line_is_at_work(
     gave_up: tuple[int, ...], accused: tuple[int, ...] | None
 ) -> None:
     waits = RankOperation("all_reduce", "world", 4, is_finished=False)
     groups = (JobGroup("world", "world", (0, 1, 2, 3)), JobGroup("pp_0", "pp", (1, 3)))
-    own = (Frame("train", "train.py", 9),)
-    ranks = [
-        RankState(rank, doing=waits, counts={"world": 4}, stack=ALL_REDUCE)
-        if rank in (0, 2)
-        else RankState(rank, counts={"world": 3}, stack=own, gave_up=rank in gave_up)
-        for rank in range(4)
-    ]
-    root = roots(wait_graph(JobState.of(4, groups, ranks)))[0]
-    assert root.ranks == accused
+    for lines, who in (((9, 12), accused), ((9, 9), None)):
+        own = {
+            rank: (Frame("train", "train.py", line),)
+            for rank, line in zip((1, 3), lines, strict=True)
+        }
+        ranks = [
+            RankState(rank, counts={"world": 3}, stack=own[rank], gave_up=rank in gave_up)
+            if rank in own
+            else RankState(rank, doing=waits, counts={"world": 4}, stack=ALL_REDUCE)
+            for rank in range(4)
+        ]
+        assert roots(wait_graph(JobState.of(4, groups, ranks)))[0].ranks == who

@@ -70,13 +70,11 @@ def is_of_messages(state: JobState, rank: int) -> bool:
     if dict(state.axes).get("pp", 1) > 1:
         return True
     for group in state.groups_of[rank]:
-        if len(group.ranks) < 2:
-            continue
-        if _PIPELINE.search(group.kind):
+        counts = [(state.ranks[each].counts or {}).get(group.name, 0) for each in group.ranks]
+        # Of a group that no layout tells those are members who met in it and left a dump.
+        if _PIPELINE.search(group.kind) and (len(counts) > 1 or any(counts)):
             return True
-        if _RING.search(group.kind) and not any(
-            (state.ranks[each].counts or {}).get(group.name) for each in group.ranks
-        ):
+        if _RING.search(group.kind) and len(counts) > 1 and not any(counts):
             return True
     return False
 

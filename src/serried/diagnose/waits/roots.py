@@ -313,7 +313,7 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     waits for somebody.
     gloo's recorder holds no messages, and Python's stacks end above ``work.wait()``. Where some
     rank is seen in a blocking send or receive, the job has these, and this one would be seen too.
-    One that gave up waited for somebody; where others gave up so, one that did not is at work.
+    One that gave up waited for somebody; where others gave up at other lines, it is at work.
     """
     ranks = graph.state.ranks
     if ranks[rank].gave_up:
@@ -326,10 +326,10 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     # A group without collectives counts none either, and a pipeline has messages in any case.
     if is_of_messages(graph.state, rank) and not ranks[rank].within:
         has_messages |= not any(op.peer is not None for each in ranks for op in each.issued)
-    return has_messages and not any(
-        operation_of(each.stack) in MESSAGES or (each.gave_up and each.doing is None)
-        for each in ranks
-    )
+    if not has_messages or any(operation_of(each.stack) in MESSAGES for each in ranks):
+        return False
+    gave_up = {site_of(each.stack) for each in ranks if each.gave_up and each.doing is None}
+    return not gave_up or site_of(ranks[rank].stack) in gave_up
 
 
 def _of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> Iterator[Root]:
