@@ -160,6 +160,7 @@ def test_figures_are_read_however_a_message_is_broken(
         lambda n, row: f"{n % 8}: {row}",
         lambda n, row: f"[default{n % 8}]:{row}",
         lambda n, row: f"# {row}",
+        lambda n, row: f"{700 + n}.7s\t{n}\t{row}",
         lambda n, row: f"- {row}",
         lambda n, row: f"[{1700 + n}] {row}",
         lambda n, row: f"node-3.nolog [stderr] {row}",

@@ -81,6 +81,9 @@ def test_groups_without_an_identity_are_not_compared() -> None:
         ("srun: error: n1: task 3: Killed", "rank_killed", (3,)),
         ("srun: error: n1: tasks 1-2,5: Out Of Memory", "host_oom_sigkill", (1, 2, 5)),
         ("srun: error: n1: tasks 1-2: Exited with exit code 1", "exit_code", None),
+        ("srun: error: n1: tasks 3: Exited with exit code 1", "exit_code", (3,)),
+        ("[rank2]: RuntimeError: CUDA Error: out of memory at x.cpp:62", "gpu_oom", (2,)),
+        ("CUDA error: 2", "gpu_oom", None),
         (" 6%|# | 3/9 [04:47<1:10:53, 13.82it/s]Killed", "host_oom_sigkill", None),
         ("x.cpp: NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)", "hw_init", None),
         (
@@ -516,3 +519,23 @@ def test_an_end_after_a_time_out_follows_and_one_after_a_lost_peer_may_be_that_p
     cause = first_cause(before, end)
     assert cause.kind == (kind or "timeout_unknown")
     assert cause.ranks == ranks
+
+
+def test_a_step_that_slurm_ends_since_a_task_failed_is_stopped_by_nobody() -> None:
+    ended = "slurmstepd: error: *** STEP 348.0 ON n1 CANCELLED AT 2022-08-22T09:51:30 ***"
+    failed = "srun: error: n1: task 4: Exited with exit code 16"
+    assert (first_cause(ended, failed).kind, first_cause(ended, failed).ranks) == (
+        "exit_code",
+        (4,),
+    )
+    assert first_cause(ended.replace("STEP 348.0", "JOB 348"), failed).kind == "cancelled"
+
+
+def test_a_group_on_a_line_of_its_own_is_that_of_the_collective_above() -> None:
+    cause = first_cause(
+        "WorkNCCL(SeqNum=183, OpType=ALLREDUCE, NumelIn=6, NumelOut=6, Timeout(ms)=600000)",
+        "ran for 600096 milliseconds before timing out.",
+        "[PG ID 14 PG GUID 118(EXPERT_MODEL_PARALLEL_GROUP) Rank 3]",
+    )
+    assert cause.collective is not None
+    assert cause.collective.group == "EXPERT_MODEL_PARALLEL_GROUP"

@@ -61,7 +61,10 @@ _HOST = re.compile(r"((?:[A-Za-z][\w.]*-\d[\w.\-]*|\d+\.\d+\.\d+\.\d+)):\s")
 _SYSLOG = re.compile(
     r"[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d (\S{1,80}) [\w.\-/]{1,60}(?:\[\d+\])?: "
 )
-_LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|\d{1,8}\t|std(?:err|out): ")
+_LINE_NUMBER = re.compile(
+    r"\[?\d+\]?\s+(?=\[rank)|\d{1,8}\t|std(?:err|out): |\d{1,7}\.\d{1,3}s\t\d{1,7}\t"
+)
+"""A line's number or its stream; before the number the seconds, as services of notebooks print."""
 _GROUP = re.compile(
     r"(?:ProcessGroup\w+\.cpp:\d+\] |what\(\):\s+)"
     r"\[(?:PG (?:ID )?(?P<group>\d{0,9})[^\]]*)?Rank (?P<rank>\d{1,9})\]"

@@ -87,6 +87,8 @@ _SAME_EVERYWHERE = said(
     "every rank that speaks says the same, so look at code, data or paths that all share"
 )
 LONGEST_TEXT = 300
+LONGEST_VERDICT, FEWEST_LETTERS = 250, 80
+"""Letters of an exception and its place together, and those of the exception that are left."""
 
 
 def exception_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
@@ -125,6 +127,8 @@ def _candidate(told: LoggedSigns, own: list[Sign]) -> RankedCause:
     who = named(ranks) if len(ranks) > 1 else speaker_named(first.speaker)
     text = first.text[:LONGEST_TEXT]
     if innermost:
+        room = max(LONGEST_VERDICT - len(innermost[0]) - len(innermost[2]), FEWEST_LETTERS)
+        text = text if len(text) <= room else f"{text[:room]}…"
         verdict = said(
             "{who} raised {text} in {function} ({file}:{line})",
             who=who,
@@ -146,7 +150,7 @@ def _candidate(told: LoggedSigns, own: list[Sign]) -> RankedCause:
     cause = Cause(
         CauseClass.EXCEPTION,
         "exception",
-        None if _BLAMES.search(text) else ranks or None,
+        None if _BLAMES.search(first.text) else ranks or None,
         verdict,
         confidence=0.85,
         quotes=quotes(same),

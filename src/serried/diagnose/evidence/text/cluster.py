@@ -215,12 +215,12 @@ MOST_TASKS = 4096
 def cluster_signs(line: LogLine) -> Iterator[Sign]:
     """Yields what a scheduler or a shell says in a line; of several tasks that ended each."""
     for sign in (*first_signs(_FIRST, line), *all_signs(_ALL, line)):
-        tasks = sign.facts.get("tasks")
+        tasks = _numbers(str(sign.facts.get("tasks", "")))
         is_of_each = sign.kind == "task_oom" or sign.facts.get("how") in _OF_EACH
-        if tasks is None or not is_of_each:
+        if not tasks or not (is_of_each or len(tasks) == 1):
             yield sign
             continue
-        for task in _numbers(str(tasks)):
+        for task in tasks:
             speaker = replace(sign.speaker, rank=task, numbering=Numbering.TASK)
             yield replace(sign, speaker=speaker)
 

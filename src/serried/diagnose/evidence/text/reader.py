@@ -80,6 +80,8 @@ _BARE_ERROR = re.compile(r"Error: *$")
 _OPEN = re.compile(r"Work[A-Z]\w*\([^()]*(?:\(ms\)[^()]*)?$|\[PG [^\]]*$")
 """A collective or a group whose bracket is not closed yet."""
 _OUTCOME = re.compile(r"\s*(?:ran for|timed out in|raised the following)\b")
+_GROUP = re.compile(r"\s*\[PG [^\[\]]*Rank \d+\]\s*$")
+"""The group of a collective that somebody wrote on a line of its own."""
 _PADDED = re.compile(r" {2,}[│┃║]\s*$")
 """The end of a line in a frame, which has room left, so that no word is cut."""
 _WORD = re.compile(r"\s*\S+")
@@ -188,6 +190,8 @@ def _continues(line: LogLine, parts: list[LogLine], following: LogLine) -> bool:
         return False
     if _HALF_SAID.search(whole) and _REST.match(following.text):
         return True
+    if _GROUP.match(following.text):
+        return "Work" in whole and "[PG " not in whole
     if _BARE_ERROR.search(whole) or _STARTS.match(following.text):
         return False
     if "Watchdog caught" in whole:

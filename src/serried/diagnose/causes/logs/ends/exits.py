@@ -7,6 +7,7 @@ the kernel, for want of memory; who sent it only the kernel log says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -67,6 +68,8 @@ _CANCELLED_UNTOLD = replace(
     cures=(ASK_SCHEDULER,),
     confidence=0.4,
 )
+_STEP_ENDED = replace(_CANCELLED_UNTOLD, standing=Standing.FOLLOWS)
+_STEP = re.compile(r"\bSTEP \d|StepId=|Job step aborted")
 _WHY = {
     "time limit": said("its time limit ran out"),
     "walltime": said("its time limit ran out"),
@@ -200,4 +203,12 @@ def stop_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     if reasons:
         yield candidate(told, _CANCELLED, list(map(_in_words, reasons)))
     elif cancelled:
-        yield candidate(told, _CANCELLED_UNTOLD, cancelled)
+        yield candidate(
+            told, _STEP_ENDED if _is_of_step(told, cancelled) else _CANCELLED_UNTOLD, cancelled
+        )
+
+
+def _is_of_step(told: LoggedSigns, cancelled: Sequence[Sign]) -> bool:
+    """Tells whether Slurm ended a step because a task of it had ended with a code of its own."""
+    has_failed = any(0 < (sign.code or 0) < FIRST_OF_SIGNALS for sign in told.of("task_exit"))
+    return has_failed and all(_STEP.search(sign.quote.text) for sign in cancelled)

@@ -32,7 +32,10 @@ _PATTERNS = (
         rf"(?:[^.]*?total capacity(?: of)? (?P<total>{_SIZE})(?: of which (?P<free>{_SIZE}))?)?",
     ),
     Pattern("gpu_oom", r"[Cc]uda failure (?:\S+ )?'out of memory'|cudaErrorMemoryAllocation"),
-    Pattern("gpu_oom", r"CUDA error: out of memory|NPU out of memory|CUDNN_STATUS_ALLOC_FAILED"),
+    Pattern(
+        "gpu_oom",
+        r"CUDA [Ee]rror: (?:out of memory|2\b(?!\.))|NPU out of memory|CUDNN_STATUS_ALLOC_FAILED",
+    ),
     Pattern("gpu_oom", r"OUT_OF_DEVICE_MEMORY|hipErrorOutOfMemory|NPU out of memory"),
     Pattern("gpu_oom", r"CUBLAS_STATUS_ALLOC_FAILED|cudaMalloc failed: out of memory"),
     Pattern(
@@ -74,7 +77,7 @@ _PATTERNS = (
     Pattern("cuda", r"(?P<what>unspecified launch failure|misaligned address)"),
     Pattern(
         "cuda",
-        r"CUDA error: (?P<what>(?!unknown error)[^\n]{3,80}?)(?=$|\.(?!\w)|\n| CUDA kernel|"
+        r"CUDA [Ee]rror: (?P<what>(?!unknown error)[^\n]{3,80}?)(?=$|\.(?!\w)|\n| CUDA kernel|"
         r" Search)",
     ),
     Pattern("cuda", r"(?P<what>CU(?:BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_\w+)"),
