@@ -104,3 +104,17 @@ def test_folders_that_are_linked_to_are_read_once(tmp_path: Path) -> None:
     linked = gather([tmp_path / "links"])
     assert diagnosed(linked).causes[0].ranks == (1,)
     assert len(gather([tmp_path]).sources) == len(linked.sources) == 5
+
+
+def test_a_host_that_sent_nothing_to_a_collection_is_no_fault_of_the_job(tmp_path: Path) -> None:
+    hang(tmp_path / "job")
+    refused = "nothing whole came: ssh: connect to host node2 port 22: Connection refused"
+    hosts = {"node1": {"host": "node1", "problem": None}}
+    hosts["node2"] = {"host": "node2", "problem": refused}
+    manifest = {"schema": "serried.collection/1", "hosts": hosts}
+    (tmp_path / "job" / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
+    found = diagnosed(gather([tmp_path / "job"]))
+    assert [cause.ranks for cause in found.causes] == [(1,)]
+    assert [str(note) for note in found.notes] == [
+        "nothing of host node2 is here: it sent nothing whole as the evidence was collected"
+    ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from serried.diagnose.collect.collecting import SCHEMA
 from serried.diagnose.evidence.dumps.flight_recorder import looks_like_dump, read_dump
 from serried.diagnose.evidence.file_rank import file_rank
 from serried.diagnose.evidence.records.guard_file import SUFFIX as GUARD_SUFFIX
@@ -104,6 +105,9 @@ class JobFiles:
                 odd = said("{name} breaks off or is damaged: it is no whole JSON", name=name)
                 self.notes.append(odd)
             return False
+        if isinstance(document, dict) and document.get("schema") == SCHEMA:
+            self._note_absent_hosts(document)
+            return True
         if looks_like_groups(document):
             self.left.given = given_groups(document, name)
             return True
@@ -112,6 +116,19 @@ class JobFiles:
             self.left.process_states |= {int(rank): state for rank, state in states.items()}
             return bool(states)
         return False
+
+    def _note_absent_hosts(self, collection: dict[str, Any]) -> None:
+        """Notes of whom ``serried collect`` got nothing; what ssh said of that is no job's log."""
+        hosts = collection.get("hosts")
+        told = hosts.values() if isinstance(hosts, dict) else ()
+        for each in told:
+            if isinstance(each, dict) and each.get("problem"):
+                absent = said(
+                    "nothing of host {host} is here: it sent nothing whole as the evidence was "
+                    "collected",
+                    host=str(each.get("host")),
+                )
+                self.notes.append(absent)
 
     def _keep_stack(self, text: str, name: str, *, is_fatal: bool) -> None:
         rank = file_rank(name)

@@ -100,16 +100,29 @@ def _sources(
 def _told(each: Collected, lang: str) -> str:
     if each.problem:
         return f"{each.host}: {say(each.problem, lang)}"
-    told = said(
-        "{host}: {files} files, {size}; of {cut} only the end, {left} left out",
-        host=each.host,
-        files=len(each.files),
-        size=bytes_text(each.size_bytes),
-        cut=len(each.cut),
-        left=each.left_out,
+    size, files = bytes_text(each.size_bytes), len(each.files)
+    sent = (
+        said("{host} sent one file, {size}", host=each.host, size=size)
+        if files == 1
+        else said("{host} sent {files} files, {size}", host=each.host, files=files, size=size)
     )
-    lines = [
-        told,
-        *(said("{host} has no {folder}", host=each.host, folder=f) for f in each.missing),
-    ]
+    lines = [sent]
+    if each.cut:
+        lines.append(
+            said(
+                "of {count} files of {host} only the end was taken: they are larger than "
+                "--most-file",
+                count=len(each.cut),
+                host=each.host,
+            )
+        )
+    if each.left_out:
+        lines.append(
+            said(
+                "{count} files of {host} were left out: all together are larger than --most-host",
+                count=each.left_out,
+                host=each.host,
+            )
+        )
+    lines += [said("{host} has no {folder}", host=each.host, folder=f) for f in each.missing]
     return "\n".join(say(line, lang) for line in lines)
