@@ -13,10 +13,11 @@ from serried.action import ActionKind
 from serried.errors import InputError
 from serried.trace.clocks.pings import ping_file, ping_line
 from serried.trace.formats.reading import read_trace
+from serried.trace.measure.analysis import analyse_findings
 from serried.trace.measure.statistics import measure
 from serried.trace.merge import clocks as merge_clocks
 from serried.trace.merge import survey as merge_survey
-from serried.trace.merge.in_memory import side_by_side
+from serried.trace.merge.in_memory import merge, side_by_side
 from serried.trace.merge.run import gathered
 from serried.trace.merge.store import Merged, merge_store
 from serried.trace.model.record import HEADER_BYTES, file_name
@@ -201,6 +202,23 @@ def test_named_spans_keep_their_names_across_ranks(tmp_path: Path) -> None:
         *("load", "augment"),
         *("augment", "save"),
     ]
+
+
+def test_spans_whose_names_lie_elsewhere_have_none(tmp_path: Path) -> None:
+    run = Run(pp=1, dp=2)
+    for rank in range(2):
+        recorder = RecordWriter(tmp_path, Clock("a").header(run.name, rank, run.job))
+        number = recorder.number_of("load")
+        recorder.add(ActionKind.SPAN, 0, 5, step=0, name=number)
+        recorder.add(ActionKind.F, 10_000, 20_000, step=0, stage=0, microbatch=0)
+        recorder.close()
+    (tmp_path / "rank-00000.names").unlink()
+    trace = merge([tmp_path])
+    assert [
+        trace.called(peer) for peer in trace.spans.peer[trace.spans.kind == ActionKind.SPAN]
+    ] == ["", "load"]
+    (tmp_path / "rank-00001.names").unlink()
+    analyse_findings(merge([tmp_path]))
 
 
 # ----------------------------------------------------------------------- places

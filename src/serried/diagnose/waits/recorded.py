@@ -55,7 +55,7 @@ class _Next:
     def named(self, trace: Trace) -> str:
         """Returns it as the timeline writes it, or by the name that its user gave."""
         if self.kind is ActionKind.SPAN:
-            return trace.names[self.peer]
+            return trace.called(self.peer) or self.kind.name
         return str(Action(self.kind, self.stage, self.microbatch))
 
 
@@ -127,7 +127,7 @@ def _latest_steps(trace: Trace, rank: int) -> dict[int, list[_Next]]:
     found: dict[int, list[_Next]] = defaultdict(list)
     for row in rows[np.lexsort((spans.end_ns[rows], spans.start_ns[rows]))].tolist():
         kind, peer = ActionKind(int(spans.kind[row])), int(spans.peer[row])
-        if kind is ActionKind.SPAN and trace.names[peer] == COLLECTION:
+        if kind is ActionKind.SPAN and trace.called(peer) == COLLECTION:
             continue
         place = int(spans.stage[row]), int(spans.microbatch[row])
         found[int(spans.step[row])].append(_Next(kind, *place, peer, int(spans.group[row])))

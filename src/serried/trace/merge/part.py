@@ -85,11 +85,11 @@ class Part:
         return keep
 
     def _named(self, spans: Spans) -> Spans:
-        if len(self.names) == 1:
+        is_named = spans.kind == ActionKind.SPAN
+        if not is_named.any():
             return spans
         # -1 takes the last entry, which stands for no name.
         own = np.where(spans.peer < len(self.names) - 1, spans.peer, -1)
-        is_named = spans.kind == ActionKind.SPAN
         return replace(spans, peer=np.where(is_named, self.names[own], spans.peer))
 
 

@@ -105,6 +105,10 @@ class Trace(Displayed):
             )
         object.__setattr__(self, "spans", spans)
 
+    def called(self, number: int) -> str:
+        """Returns what its user called a span, by the number in its peer; "" for no name."""
+        return self.names[number] if 0 <= number < len(self.names) else ""
+
     def with_warnings(self, *findings: Finding) -> Trace:
         """Returns the same trace with more to be said of it."""
         return replace(self, warnings=(*self.warnings, *findings))

@@ -320,7 +320,7 @@ class _Back:
             return ""
         row = low + at
         if spans.kind[row] == ActionKind.SPAN:
-            return self.trace.names[int(spans.peer[row])]
+            return self.trace.called(int(spans.peer[row]))
         return str(spans[int(row)].action)
 
 
