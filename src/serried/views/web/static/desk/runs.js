@@ -277,7 +277,7 @@ export class Runs {
     }
     const shown = this.offer;
     // Spans and moments of another run are none of this one's; without any, the link stays.
-    if (shown) this.store.set({ ...OF_A_RUN, run: shown.run });
+    if (shown) this.store.set({ ...OF_A_RUN, run: shown.run, trace: String(this.trace) });
     return this._tellOther(run, shown?.name ?? "");
   }
 
