@@ -539,3 +539,11 @@ def test_a_group_on_a_line_of_its_own_is_that_of_the_collective_above() -> None:
     )
     assert cause.collective is not None
     assert cause.collective.group == "EXPERT_MODEL_PARALLEL_GROUP"
+
+
+def test_an_end_that_mpi_tells_over_two_lines_is_read() -> None:
+    cause = first_cause(
+        "> mpirun noticed that process rank 6 with PID 26386 on node n155",
+        "> exited on signal 11 (Segmentation fault).",
+    )
+    assert (cause.kind, cause.ranks) == ("segfault", (6,))

@@ -67,7 +67,8 @@ _OPENS = re.compile(
     r"is running collective:\s*$|Detected mismatch between|gloo/|\bgloo |onitoredBarrier|\[PG |"
     r"Error: *$|DDP expects same model|"
     r"Received a dump signal due to a\s*$|"
-    r"NVRM: The NVIDIA GPU"
+    r"NVRM: The NVIDIA GPU|"
+    r"noticed that process rank \d+ with PID \S+ on node"
 )
 _STARTS = re.compile(
     r"\s*(?:\[|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate called|File \"|frame #|\d+%|#\d|"

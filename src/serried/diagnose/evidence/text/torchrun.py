@@ -29,7 +29,7 @@ _PATTERNS = (
     Pattern("exit", r"Child process with PID (?P<pid>\d+) terminated with code (?P<code>-?\d+)"),
     Pattern(
         "exit",
-        r"process rank (?P<rank>\d+) (?:with PID (?P<pid>\S+) )?(?:on node (?:(?P<host>\S+) )?)?"
+        r"process rank (?P<rank>\d+) (?:with PID (?P<pid>\S+) )?(?:on node (?:(?P<host>\S+?) ?)?)?"
         r"exited on signal (?P<signal>\d+)",
     ),
     Pattern(
