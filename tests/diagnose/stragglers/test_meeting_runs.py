@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from serried.diagnose.diagnosis import CauseClass
 from serried.diagnose.stragglers.of_trace import trace_causes
+from serried.trace.model.trace import Host
 from tests.diagnose.stragglers.meeting_runs import Meets, meeting_run
 
 
@@ -40,3 +42,13 @@ def test_two_slow_ranks_are_named_beside_those_who_wait(meets: Meets) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_nobody_is_named_where_all_are_alike(meets: Meets, seed: int) -> None:
     assert list(trace_causes(meeting_run(meets, lambda *_: 1.0, seed))) == []
+
+
+@pytest.mark.parametrize("meets", Meets)
+def test_a_slow_node_is_named_with_all_its_ranks(meets: Meets) -> None:
+    run = meeting_run(meets, lambda _, rank: (1.0, 1.4)[rank // 2], 3)
+    hosts = (Host("a", (0, 1), 0), Host("b", (2, 3), 0))
+    (found,) = trace_causes(replace(run, hosts=hosts))
+    assert found.ranks == (2, 3)
+    assert str(found.verdict).startswith("ranks 2, 3 on b hold the others up")
+    assert str(found.chain[0]).startswith("ranks 2, 3 on b take longer than ranks that do equal")

@@ -223,6 +223,15 @@ def _chain(job: JobSteps, spell: SlowSpell) -> Iterator[Sentence]:
             slower=spell.slower,
             parts=parts_of(spell),
         )
+    elif len(spell.ranks) > 1 and spell.parts:
+        yield said(
+            "{who} take longer than ranks that do equal work, which wait {lag} of each step of "
+            "{step} for them: {parts}",
+            who=ranks_at(job, spell.ranks),
+            lag=duration_text(spell.lag_ns),
+            step=duration_text(spell.period_ns),
+            parts=parts_of(spell),
+        )
     elif spell.parts:
         yield said(
             "ranks that do equal work wait {lag} of each step of {step} for it; it takes longer "
