@@ -96,3 +96,16 @@ def test_a_view_without_anywidget_is_its_still_picture() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("(0, 1) True megatron")
+
+
+def test_a_layout_tells_the_group_of_its_own_kind_whichever_view_selected_the_rank() -> None:
+    shared = Selection()
+    job = serried.layout(world_size=4, pp=4)
+    rows = serried.view(
+        serried.schedule("1f1b", stages=4, microbatches=8), layout=job, selection=shared
+    )
+    pipelines = serried.view(job, kind="pp", selection=shared)
+    smaller = serried.view(serried.layout(world_size=2, tp=2), kind="tp", selection=shared)
+    rows.select(rank=3)
+    assert pipelines.selected == Selected(3, "pp", 0, (0, 1, 2, 3))
+    assert rows.selected.rank == smaller.selected.rank == 3

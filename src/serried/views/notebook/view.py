@@ -83,8 +83,16 @@ class View(SelectionListener):
 
     @property
     def selected(self) -> Selected:
-        """What is selected: here, or in another view that shares the selection."""
-        return self.selection.selected
+        """What is selected: here, or in another view that shares the selection.
+
+        A layout tells the selected rank's group of its own kind, whichever view selected it; the
+        ranks of a stage stay those of the stage.
+        """
+        found, job = self.selection.selected, self.value
+        is_own = found.group is None or found.kind == self.kind
+        if is_own or found.rank is None or not isinstance(job, Layout):
+            return found
+        return of_rank(found.rank, job, self.kind) if found.rank < job.world_size else found
 
     def select(
         self, rank: int | None = None, *, kind: str | None = None, group: int | None = None
