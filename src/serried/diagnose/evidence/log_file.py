@@ -93,6 +93,8 @@ _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
 }
 _UNSEEN = (("\u00a0".encode(), b" "), ("\u200b".encode(), b""))
 """Spaces of web pages that look like one space or like none."""
+_ESCAPED, _LAID_OUT = b"\\n", b".py:"
+"""What stands in lines that hold others, and in those that a logger laid out in columns."""
 ZSTD = b"\x28\xb5\x2f\xfd"
 ZIP = b"PK\x03\x04"
 TAR, TAR_AT = b"ustar", 257
@@ -136,9 +138,7 @@ class LogFile:
                 for listen in self._beside:
                     listen(self.name, speaker, first, texts)
                 is_short = first == 1 and sum(map(len, texts)) < SHORT
-                rows = uncolumned(
-                    (place, part) for place, text in enumerate(texts) for part in unescaped(text)
-                )
+                rows = _as_printed(texts)
                 rows = _put_together(rows) if is_short else rows
                 for place, text in _around(rows, shapes):
                     yield log_line(text, self.name, first + place, speaker)
@@ -219,6 +219,14 @@ def file_speaker(path: str) -> Speaker:
         return Speaker(int(found[1]), Numbering.LOCAL)
     found = _FILE_RANK.search(path.rsplit("/", 1)[-1])
     return Speaker(int(found[1])) if found else NOBODY
+
+
+def _as_printed(lines: list[bytes]) -> list[tuple[int, bytes]]:
+    """Returns lines with those that were escaped or laid out in columns as they were printed."""
+    rows = list(enumerate(lines))
+    if any(_ESCAPED in line for line in lines):
+        rows = [(place, part) for place, line in rows for part in unescaped(line)]
+    return uncolumned(rows) if any(_LAID_OUT in line for line in lines) else rows
 
 
 def _put_together(lines: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
