@@ -136,11 +136,21 @@ function paintRowNames({ nest, camera, surface, theme }, context, rows) {
   const { scale } = camera;
   const left = Math.max(4, -camera.x * scale - MARGIN.left + AWAY);
   const every = STEPS.find((step) => step * scale >= APART) ?? rows.length;
+  const isWhole = every >= rows.length;
   nest.y.forEach((y, i) => {
-    const middle = (y + 0.5 - camera.y) * scale;
+    const middle = (y + (isWhole ? rows.length : 1) / 2 - camera.y) * scale;
     if ((i % rows.length) % every || middle < 0 || middle > surface.height) return;
-    tag(context, theme, rows[i % rows.length], left, middle, true);
+    tag(context, theme, isWhole ? extent(rows) : rows[i % rows.length], left, middle, true);
   });
+}
+
+/**
+ * Names all rows of a block at once: "pp 0–15"; those along several axes by the first of them.
+ * @param {string[]} rows
+ */
+function extent(rows) {
+  const isOneAxis = rows[0].split(" ").length === 2;
+  return isOneAxis && rows.length > 1 ? `${rows[0]}–${rows.length - 1}` : rows[0];
 }
 
 /**
