@@ -62,7 +62,7 @@ def played(programs: list[Program]) -> JobState:
             if len(fronts) == len(met.ranks) and len(contents) == 1:
                 moved = True
                 for rank in met.ranks:
-                    issued[rank][place[rank]] = replace(issued[rank][place[rank]], is_finished=True)
+                    issued[rank][place[rank]] = issued[rank][place[rank]]._replace(is_finished=True)
                     place[rank] += 1
     return JobState.of(
         WORLD,
@@ -250,7 +250,7 @@ def test_a_send_that_its_receiver_waits_for_goes_elsewhere() -> None:
 def test_a_send_and_its_receive_in_streams_of_nccl_are_on_their_way() -> None:
     state = pipeline(("recv", 1), ("send", 0), ("recv", 1))
     ranks = tuple(
-        replace(each, doing=each.doing and replace(each.doing, is_queued=True))
+        replace(each, doing=each.doing and each.doing._replace(is_queued=True))
         for each in state.ranks
     )
     [first, *_] = found(replace(state, ranks=ranks))

@@ -36,7 +36,7 @@ class DumpedGroups:
         for group in given.groups if given else ():
             for rank in group.ranks:
                 self._of_rank[rank].append(group)
-        keys = {(entry.group_id, entry.group_name) for dump in dumps for entry in dump.entries}
+        keys = {key for dump in dumps for key in dump.groups}
         self._by_key = {key: each for key in keys if (each := self._as_given(*key)) is not None}
         members = _members(dumps, world_size, keys - self._by_key.keys() - {("", "")})
         self._by_key |= self._of_kind(members)
@@ -99,14 +99,13 @@ def _members(
     seen: dict[Key, set[int]] = {key: set() for key in keys}
     told: dict[Key, tuple[int, ...]] = {}
     for dump in dumps:
-        for entry in dump.entries:
-            key = entry.group_id, entry.group_name
+        for key in dump.groups:
             if key not in seen:
                 continue
             if dump.rank is not None:
                 seen[key].add(dump.rank)
-            if entry.group_id in dump.members:
-                told[key] = dump.members[entry.group_id]
+            if key[0] in dump.members:
+                told[key] = dump.members[key[0]]
     everyone = tuple(range(world_size))
     return {
         key: told.get(key, everyone if kind_of(key[1]) == WORLD else tuple(sorted(ranks)))
@@ -144,29 +143,29 @@ def contradictions(dumps: Sequence[FlightDump], given: GivenGroups) -> list[Sent
                 rank=highest,
             )
             return [found, left_out]
-        of_groups = {(each.group_id, each.group_name): each for each in dump.entries}
-        for entry in of_groups.values():
-            if (odd := _contradiction(dump, entry, given)) is not None:
+        for key in dump.groups:
+            if (odd := _contradiction(dump, key, given)) is not None:
                 return [odd, left_out]
     return []
 
 
-def _contradiction(dump: FlightDump, entry: FlightEntry, given: GivenGroups) -> Sentence | None:
-    group = given.by_number.get(entry.group_id)
+def _contradiction(dump: FlightDump, key: Key, given: GivenGroups) -> Sentence | None:
+    number, name = key
+    group = given.by_number.get(number)
     if group is None:
         return None
-    desc = given.descs.get(entry.group_id, group.name)
-    if entry.group_name and desc != entry.group_name:
+    desc = given.descs.get(number, group.name)
+    if name and desc != name:
         return said(
             "{layout} calls group {number} {given}, and {dump} calls it {found}: the layout is of "
             "another job",
             layout=given.name,
-            number=entry.group_id,
+            number=number,
             given=desc,
             dump=dump.name,
-            found=entry.group_name,
+            found=name,
         )
-    members = dump.members.get(entry.group_id, ())
+    members = dump.members.get(number, ())
     if members and set(members) != set(group.ranks):
         return said(
             "{layout} has ranks {given} in {group}, and {dump} has ranks {found}",
@@ -197,14 +196,13 @@ def of_one_job(dumps: Sequence[FlightDump]) -> tuple[list[FlightDump], list[Sent
     """
     dumps, notes = _of_one_folder(dumps)
     names: dict[str, Counter[_Identity]] = defaultdict(Counter)
-    groups = {id(dump): {(e.group_id, e.group_name) for e in dump.entries} for dump in dumps}
     for dump in dumps:
-        for key in groups[id(dump)]:
+        for key in dump.groups:
             names[key[0]][_identity(dump, key)] += 1
     usual = {number: _usual(counted) for number, counted in names.items()}
     kept: dict[int, FlightDump] = {}
     for dump in dumps:
-        odd = next((k for k in groups[id(dump)] if _differs(_identity(dump, k), usual[k[0]])), None)
+        odd = next((k for k in dump.groups if _differs(_identity(dump, k), usual[k[0]])), None)
         if odd is not None and odd[0]:
             notes.append(_of_another(dump, odd, usual[odd[0]]))
             continue

@@ -30,10 +30,10 @@ def dumped_operation(source: str, entry: FlightEntry, group: JobGroup | None) ->
         entry.created_ns or None,
         entry.step,
         entry.action,
-        quote=quote,
-        messages=entry.op_id - entry.seq if _counts_messages(entry) else None,
-        is_unseen=entry.is_unseen,
-        is_queued=entry.backend == QUEUED,
+        quote,
+        entry.op_id - entry.seq if _counts_messages(entry) else None,
+        entry.is_unseen,
+        entry.backend == QUEUED,
     )
 
 

@@ -268,16 +268,21 @@ def _with_open(dump: FlightDump, least: Mapping[str, int]) -> FlightDump:
 
     A recorder's dump may be older than what the guard wrote, or not be there.
     """
-    entries = tuple(
-        replace(each, is_finished=False)
+    early = {
+        at
+        for at, each in enumerate(dump.entries)
         if each.is_finished
         and each.backend == QUEUED
         and each.peer is None
         and each.seq > least.get(each.group_id, 1 << 62)
-        else each
-        for each in dump.entries
+    }
+    if not early:
+        return dump
+    entries = (
+        each._replace(is_finished=False) if at in early else each
+        for at, each in enumerate(dump.entries)
     )
-    return replace(dump, entries=entries)
+    return replace(dump, entries=tuple(entries))
 
 
 def given_by_guards(ranks: Sequence[GuardedRank]) -> GivenGroups | None:

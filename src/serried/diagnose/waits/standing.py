@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump
 from serried.diagnose.evidence.quote import Quote
@@ -292,7 +292,7 @@ class _Builder:
                 return same[-1]
             if issued and self._is_same(issued[-1], op, kind) and issued[-1].peer is None:
                 # gloo calls a collective over that has failed, and the stack still stands in it.
-                return replace(issued[-1], is_finished=False)
+                return issued[-1]._replace(is_finished=False)
             return self._unrecorded(rank, op, kind, issued)
         if stack and stack[0].is_users and not _is_queued(waiting):
             # Its own code stands in work.wait() too: C, of which Python's stacks show nothing. Who
@@ -301,7 +301,7 @@ class _Builder:
         if not waiting:
             is_cut_off = rank in self.ends.failed_in and is_in_communication(stack)
             last = issued[-1] if issued and is_cut_off and issued[-1].peer is None else None
-            return replace(last, is_finished=False) if last else None
+            return last._replace(is_finished=False) if last else None
         return waiting[0] if _is_queued(waiting) else waiting[-1]
 
     def _guarded_doing(
@@ -312,10 +312,8 @@ class _Builder:
             entry = entry_of(file, file.waits_in)
             if entry is not None:
                 group = self.groups.named((entry.group_id, entry.group_name))
-                return replace(
-                    dumped_operation(self.job.ranks[file.rank].source, entry, group),
-                    is_finished=False,
-                )
+                operation = dumped_operation(self.job.ranks[file.rank].source, entry, group)
+                return operation._replace(is_finished=False)
         waiting = [each for each in issued if not each.is_finished]
         if _is_queued(waiting):
             return waiting[0]  # in a stream, whatever the rank itself does meanwhile

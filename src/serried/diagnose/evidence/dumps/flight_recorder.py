@@ -23,7 +23,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from serried.action import Action
 from serried.diagnose.evidence.dumps.plain_pickle import read_plain_pickle
@@ -35,9 +36,11 @@ _MESSAGE = re.compile(r"(?P<op>send|recv) (?P<one>\d+)(?P<way>->|<-)(?P<other>\d
 _OVER = ("completed",)
 
 
-@dataclass(frozen=True, slots=True)
-class FlightEntry:
-    """Holds one collective or message as a rank issued it."""
+class FlightEntry(NamedTuple):
+    """Holds one collective or message as a rank issued it.
+
+    A large job leaves millions: a tuple is made in a fraction of the time of a frozen dataclass.
+    """
 
     op: str
     group_id: str
@@ -83,6 +86,11 @@ class FlightDump:
     """By the number of a group in this process, how many collectives it was given, as told."""
     folder: str = ""
     """Where it lay: dumps of two jobs, or of two moments, lie in two folders as a rule."""
+
+    @cached_property
+    def groups(self) -> tuple[tuple[str, str], ...]:
+        """The groups of its entries by number and name, in the order in which they are met."""
+        return tuple({(entry.group_id, entry.group_name): None for entry in self.entries})
 
 
 def looks_like_dump(head: bytes) -> bool:

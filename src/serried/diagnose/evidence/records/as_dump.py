@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -43,23 +43,18 @@ _NAMES = {
     "bool": "Bool",
 }
 """Data types as flight recorders call them."""
+_RECORDED_DTYPES = tuple(_NAMES.get(name, name) or None for name in DTYPES)
+"""The same by the number that a row holds; None is one that was not written down."""
 
 
 def dump_of(guarded: GuardedRank, recorder: FlightDump | None = None) -> FlightDump:
     """Returns what a guarded rank issued; ``recorder`` is the flight record that it left."""
     file = guarded.file
-    rows = _as_recorded(list(_rows(file)), recorder.entries if recorder else ())
-    known = {(entry.group_id, entry.seq) for entry in rows if entry.peer is None}
-    behind = [
-        replace(entry, is_unseen=True, op_id=0)  # its messages are rows of their own
-        for entry in (recorder.entries if recorder else ())
-        if entry.peer is None and entry.seq and (entry.group_id, entry.seq) not in known
-    ]
-    first = min((entry.created_ns for entry in rows), default=0)
-    if file.num_begun > len(rows):
-        # What came before the ring's first row is known in part only, so it is left out.
-        behind = [entry for entry in behind if entry.created_ns >= first]
-    entries = sorted([*rows, *behind], key=lambda entry: entry.created_ns)
+    rows, behind = list(_rows(file)), list[FlightEntry]()
+    if recorder is not None:
+        rows = _as_recorded(rows, recorder.entries)
+        behind = _behind(file, rows, recorder.entries)
+    entries = sorted([*rows, *behind], key=attrgetter("created_ns"))
     return FlightDump(
         guarded.source,
         guarded.rank,
@@ -68,6 +63,23 @@ def dump_of(guarded: GuardedRank, recorder: FlightDump | None = None) -> FlightD
         is_whole=file.num_begun <= len(rows),
         last_enqueued={},
     )
+
+
+def _behind(
+    file: GuardFile, rows: Sequence[FlightEntry], recorded: Sequence[FlightEntry]
+) -> list[FlightEntry]:
+    """Returns the collectives that only the recorder has: C++ issued them behind Python's back."""
+    known = {(entry.group_id, entry.seq) for entry in rows if entry.peer is None}
+    found = [
+        entry._replace(is_unseen=True, op_id=0)  # its messages are rows of their own
+        for entry in recorded
+        if entry.peer is None and entry.seq and (entry.group_id, entry.seq) not in known
+    ]
+    if file.num_begun <= len(rows):
+        return found
+    # What came before the ring's first row is known in part only, so it is left out.
+    first = min((entry.created_ns for entry in rows), default=0)
+    return [entry for entry in found if entry.created_ns >= first]
 
 
 QUEUED = "nccl"
@@ -95,7 +107,7 @@ def _as_recorded(rows: Sequence[FlightEntry], recorded: Sequence[FlightEntry]) -
             # A message is called before it is recorded.
             if mine and row.created_ns <= mine[-1].created_ns:
                 same = mine.pop()
-        found.append(replace(row, is_finished=same.is_finished) if same is not None else row)
+        found.append(row._replace(is_finished=same.is_finished) if same is not None else row)
     return found[::-1]
 
 
@@ -118,25 +130,23 @@ def _entry(file: GuardFile, row: Sequence[int]) -> FlightEntry | None:
     if not 0 < group_number <= len(file.groups):
         return None
     group, op = file.groups[group_number - 1], OPS[op_code]
-    is_message = op in MESSAGES
-    name = DTYPES[dtype]
     return FlightEntry(
-        op=op,
-        group_id=group.name,
-        group_name=group.desc,
-        own_group=group_number - 1,
-        seq=max(seq, 0),
-        is_finished=ended > 0,
-        numel_in=numel_in if numel_in >= 0 else None,
-        numel_out=numel_out if numel_out >= 0 else None,
-        dtype=_NAMES.get(name, name) or None,
-        created_ns=began + file.alive_wall_ns - file.alive_ns,
-        peer=_place_in(group.ranks, peer) if is_message else None,
-        frames=(),
-        record=number,
-        backend=group.backend,
-        step=step if step >= 0 else None,
-        action=_action(op, place) if place else None,
+        op,
+        group.name,
+        group.desc,
+        group_number - 1,
+        seq if seq > 0 else 0,
+        ended > 0,
+        numel_in if numel_in >= 0 else None,
+        numel_out if numel_out >= 0 else None,
+        _RECORDED_DTYPES[dtype],
+        began + file.alive_wall_ns - file.alive_ns,
+        _place_in(group.ranks, peer) if op in MESSAGES else None,
+        (),
+        number,
+        group.backend,
+        step if step >= 0 else None,
+        _action(op, place) if place else None,
     )
 
 
