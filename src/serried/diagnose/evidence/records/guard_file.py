@@ -150,7 +150,7 @@ class GuardHeader:
 
     def packed(self) -> bytes:
         """Returns the page that a file begins with; raises InputError where it is too long."""
-        text = json.dumps({**asdict(self), "record": asdict(self.record)}).encode()
+        text = json.dumps(asdict(self)).encode()
         start = MAGIC + struct.pack("<I", len(text)) + text
         if len(start) > LIFE_PLACE:
             raise InputError("what the job is takes {size} bytes, too many", size=len(text))
@@ -357,6 +357,10 @@ def ranges_of(ranks: tuple[int, ...]) -> list[tuple[int, int, int]]:
     >>> ranges_of((0, 1, 2, 3)), ranges_of((5,)), ranges_of((1, 3, 5, 8))
     ([(0, 4, 1)], [(5, 6, 1)], [(1, 7, 2), (8, 9, 1)])
     """
+    if len(ranks) > 1 and (by := ranks[1] - ranks[0]) > 0:
+        whole = range(ranks[0], ranks[0] + by * len(ranks), by)
+        if ranks == tuple(whole):  # as nearly all groups are; of thousands of ranks it is soon told
+            return [(whole.start, whole.stop, by)]
     found: list[tuple[int, int, int]] = []
     at = 0
     while at < len(ranks):
