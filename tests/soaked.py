@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+Name = TypeVar("Name")
 Run = TypeVar("Run")
 
 
-def rows(names: Iterable[str], soaked: Collection[str]) -> list[Any]:
+def rows(names: Iterable[Name], soaked: Collection[Name]) -> list[Any]:
     """Returns the names as parameters of a test, those of ``soaked`` marked so."""
     return [
         pytest.param(name, marks=pytest.mark.soak) if name in soaked else name for name in names
@@ -18,8 +19,8 @@ def rows(names: Iterable[str], soaked: Collection[str]) -> list[Any]:
 
 
 def launched(
-    request: pytest.FixtureRequest, runs: Mapping[str, Run], soaked: Collection[str]
-) -> dict[str, Run]:
+    request: pytest.FixtureRequest, runs: Mapping[Name, Run], soaked: Collection[Name]
+) -> dict[Name, Run]:
     """Returns the runs that the tests ask for: all where one of the file's soaks was selected."""
     chosen = [item for item in request.session.items if item.path == request.path]
     if any(item.get_closest_marker("soak") for item in chosen):

@@ -29,10 +29,11 @@ from serried.trace.measure.analysis import analyse
 from serried.trace.measure.verdict import Trouble, run_verdict
 from serried.trace.merge.in_memory import merge
 from tests.runtime.rank_group import run_ranks
+from tests.soaked import launched, rows
 
 WORLD, STEPS, WIDTH = 2, 8, 64
-MORE_S = 0.06
-"""How long the slow rank is held up a step: by sleep, which other processes make no longer."""
+MORE_S = 0.2
+"""How long the slow rank is held up a step: by sleep, and beyond what a busy machine adds."""
 PLACES = {"F": "forward", "B": "backward", "data": "data", "step": "optimizer"}
 """Where a rank is held up, and what of its time is told to be longer."""
 
@@ -106,6 +107,7 @@ SLOW = {
     **{("fsdp", "F"): 0, ("fsdp", "data"): 1, ("tp", "F"): 1, ("tp", "B"): 0},
 }
 """The rank that is held up, by kind and place."""
+SOAKED = {("ddp", "B"), ("ddp", "data"), ("ddp with a hook", "F"), ("fsdp", "data"), ("tp", "F")}
 
 
 def batches(hold: Hold) -> Iterator[torch.Tensor]:
@@ -119,10 +121,10 @@ def held_up(slow: int, place: str, at: str) -> None:
         time.sleep(MORE_S)
 
 
-def jobs(folder: Path) -> dict[str, Any]:
+def jobs(folder: Path, slow_ranks: dict[tuple[str, str], int]) -> dict[str, Any]:
     """Trains a job of every kind and place, and records it."""
     torch.set_num_threads(1)
-    for (kind, place), slow in SLOW.items():
+    for (kind, place), slow in slow_ranks.items():
         hold = partial(held_up, slow, place)
         model = KINDS[kind](Net(hold))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
@@ -142,14 +144,15 @@ def stepped(step: Callable[[Any], Any], optimizer: Any, hold: Hold) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made: Path = tmp_path_factory.mktemp("slow")
-    run_ranks(jobs, WORLD, made, made)
+    run_ranks(jobs, WORLD, made, made, launched(request, SLOW, SOAKED))
     return made
 
 
-@pytest.mark.parametrize(("kind", "place"), SLOW)
-def test_the_rank_that_others_wait_for_is_named(kind: str, place: str, folder: Path) -> None:
+@pytest.mark.parametrize("at", rows(SLOW, SOAKED), ids=", ".join)
+def test_the_rank_that_others_wait_for_is_named(at: tuple[str, str], folder: Path) -> None:
+    kind, place = at
     trace = merge([folder / kind / place])
     found = analyse(trace)
     verdict = run_verdict(trace, found)
