@@ -62,7 +62,7 @@ def test_a_small_schedule_is_drawn_with_its_numbers(serried: Call) -> None:
         (
             "zh",
             "注意：PyTorch 2.13.0（Schedule1F1B）不接受这样大小的 1f1b：3 个微批次少于 4 个 "
-            "stage；Megatron Core 0.16.1 可以运行 解法："
+            "stage；Megatron Core 0.16.1 可以运行 解决办法："
             "它能运行的相近大小：4 个微批次或 3 个 rank",
         ),
     ],

@@ -79,6 +79,7 @@ def test_each_of_the_eleven_types_changes_the_picture_and_the_text(
     page_of: Open, plain: str, lang: str
 ) -> None:
     workbench = page_of(plain, f"{ASKED}&side=groups", lang=lang)
+    workbench.page.set_viewport_size({"width": 1640, "height": 900})  # narrower, only switches fit
     layout = frameworks.layout("megatron", SIZES)
     options = workbench.page.locator("#type option").evaluate_all("all => all.map(e => e.value)")
     assert options == ["", *TYPES]

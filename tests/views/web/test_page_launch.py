@@ -229,7 +229,7 @@ def test_advice_on_the_job_stands_above_the_places(page_of: Open, plain: str) ->
     drop(workbench, run_sh=SCRIPT.replace("2", "4", 1).replace("size 4", "size 16"))
     advice = "#advice .important >> nth=0"
     workbench.click(f"{advice} >> summary")
-    assert "解法" in workbench.text(advice)
+    assert "解决办法" in workbench.text(advice)
     workbench.fill(tp="4")
     assert not workbench.page.is_visible(advice)
 

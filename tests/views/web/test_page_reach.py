@@ -13,7 +13,7 @@ def test_it_works_below_a_path(page_of: Open) -> None:
     with served(below="/user/ada/proxy/8765") as address:
         workbench = page_of(address, "dims=tp&rank=5")
         assert workbench.lit() == [4, 5]
-        workbench.choose("type", "dp")
+        workbench.click("[data-dim=dp]")
         assert workbench.page.url.startswith(f"{address}/?dims=dp")
 
 

@@ -9,7 +9,7 @@ from serried.mesh.advice import is_important
 from serried.views.explain.plain import wrap
 from serried.views.sentences import say
 
-CURE = {"en": "cure: ", "zh": "解法："}
+CURE = {"en": "cure: ", "zh": "解决办法："}
 WARNING = {"en": "warning: ", "zh": "注意："}
 NOTE = {"en": "note: ", "zh": "提示："}
 STOP = {"en": "; ", "zh": "；"}
