@@ -15,13 +15,14 @@ from serried.diagnose.causes.logs.order import standing_causes
 from serried.diagnose.causes.logs.overcome import still_standing
 from serried.diagnose.causes.missing import missing_evidence
 from serried.diagnose.causes.settled import settled
+from serried.diagnose.causes.stood_still import stood_still
 from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
 from serried.diagnose.evidence.file_rank import file_rank
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
-from serried.diagnose.waits.roots import RootKind
+from serried.diagnose.waits.root import RootKind
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 
@@ -32,7 +33,8 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     going_on = evidence.going_on or GoingOn()
     found = standing_causes(evidence.signs)
     told = list(still_standing(found, evidence.signs, going_on.has_passed))
-    stopped = tuple(_without_victims(_combined(*settled(list(hang.causes(evidence)), told))))
+    hangs, told = settled(list(hang.causes(evidence)), told)
+    stopped = tuple(_without_victims(_standing_first(evidence, list(_combined(hangs, told)))))
     # What stopped the job comes before what made it slow.
     causes = (*stopped, *stragglers.causes(evidence, stopped=bool(stopped)))
     return Diagnosis(
@@ -103,13 +105,29 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
             later = [c for c in later if c is not words]
         else:
             own.append(end)
-    # Whoever stops a job that hangs is not why it hung.
-    stops = [c for c in own if living and c.cause_class is CauseClass.EXTERNAL_STOP]
-    yield from (cause for cause in own if cause not in stops)
+    # Whoever stops a job that hangs is not why it hung, nor are numbers of nobody knows which rank.
+    beside = [c for c in own if living and _is_beside_hang(c)]
+    yield from (cause for cause in own if cause not in beside)
     yield from living
-    yield from stops
+    yield from beside
     yield from later
     yield from (cause for cause in hangs if cause.ranks is None)
+
+
+def _standing_first(evidence: Evidence, causes: list[Cause]) -> Iterable[Cause]:
+    """Yields causes; that a job stood still comes before who stopped it, though nobody is named."""
+    first = causes[0] if causes else None
+    if first is None or first.cause_class is not CauseClass.EXTERNAL_STOP:
+        return causes
+    if (still := stood_still(evidence)) is None:
+        return causes
+    hangs = [each for each in causes if each.cause_class is CauseClass.HANG]
+    return [*(hangs or [still]), *(each for each in causes if each not in hangs)]
+
+
+def _is_beside_hang(cause: Cause) -> bool:
+    is_unnamed = cause.cause_class is CauseClass.NUMERICS and cause.ranks is None
+    return is_unnamed or cause.cause_class is CauseClass.EXTERNAL_STOP
 
 
 def _without_victims(causes: Iterable[Cause]) -> Iterable[Cause]:

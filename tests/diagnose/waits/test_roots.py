@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from serried.diagnose.causes.hang import cause_of
 from serried.diagnose.evidence.stacks.stack import Frame
 from serried.diagnose.waits.graph import wait_graph
-from serried.diagnose.waits.roots import Root, RootKind, roots
+from serried.diagnose.waits.root import Root, RootKind
+from serried.diagnose.waits.roots import roots
 from serried.diagnose.waits.state import (
     JobGroup,
     JobState,
@@ -111,6 +112,21 @@ def test_a_collective_of_one_rank_alone_is_charged_to_it(rank: int, step: int) -
     programs[rank].insert(step * len(STEP), ("world", "all_gather", 1))
     first, *_ = found(played(programs))
     assert (first.kind, first.ranks) == (RootKind.ALONE, (rank,))
+
+
+@pytest.mark.parametrize("rank", [0, 2, 4])
+def test_a_circle_that_waits_for_others_besides_tells_who_strayed_there(rank: int) -> None:
+    programs = [program(3) for _ in range(WORLD)]
+    del programs[rank][2 * len(STEP) : 3 * len(STEP)]  # it comes to the barrier a step too early
+    state = played(programs)
+    waiting = Frame("_wait_batch_p2p", "torch/distributed/pipelining/schedules.py", 683)
+    last = state.ranks[WORLD - 1]
+    assert last.doing is not None and last.doing.group is not None and last.counts is not None
+    fewer = {**last.counts, last.doing.group: last.counts[last.doing.group] - 1}
+    may_wait = replace(last, doing=None, issued=last.issued[:-1], counts=fewer, stack=(waiting,))
+    first, *others = found(replace(state, ranks=(*state.ranks[:-1], may_wait)))
+    assert (first.kind, first.ranks) == (RootKind.ALONE, (rank,))
+    assert all(each.ranks is None for each in others)
 
 
 @given(

@@ -11,7 +11,8 @@ from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
 from serried.diagnose.evidence.stacks.text import stacks_of
 from serried.diagnose.waits.given import GivenGroups
 from serried.diagnose.waits.graph import wait_graph
-from serried.diagnose.waits.roots import Root, roots
+from serried.diagnose.waits.root import Root
+from serried.diagnose.waits.roots import roots
 from serried.diagnose.waits.standing import LeftBehind, standing_state
 from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
@@ -119,6 +120,19 @@ def test_a_message_that_was_left_out_is_told_by_the_numbers_of_operations() -> N
     assert (root.kind.value, root.ranks) == ("message_left_out", (2,))
     assert root.hidden is not None
     assert (root.hidden.found, root.hidden.usual) == (1, 2)
+
+
+@pytest.mark.parametrize(("first", "root"), [(3, (2,)), (4, None)])
+def test_messages_before_the_first_collective_of_a_group_count_as_well(
+    first: int, root: tuple[int, ...] | None
+) -> None:
+    fewer = [("all_reduce", first, True), ("all_reduce", 6, True), ("all_reduce", 8, False)]
+    left = LeftBehind([dump(2, fewer)])
+    left.dumps += [dump(rank, calls(2, stands=False, messages=2)) for rank in (0, 1, 3)]
+    at_work = (Frame("train", "train.py", 9),)
+    told = found(left, {0: at_work, 1: at_work, 2: ALL_REDUCE, 3: at_work})
+    assert told is not None
+    assert told.ranks == root
 
 
 def test_a_rank_that_may_wait_for_a_message_that_nothing_shows_is_not_accused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serried.diagnose.causes.logs.collectives.limit import NEVER_MEET
-from serried.diagnose.waits.roots import RootKind
+from serried.diagnose.waits.root import RootKind
 from serried.finding import Sentence, said
 
 _STILL_AT_WORK = said(
@@ -66,6 +66,9 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
     RootKind.LEFT_OUT_RECEIVE: (_AS_SCHEDULED,),
     RootKind.OTHER_MESSAGES: (
         said("compare the sends and receives of that rank with those of its peers in this step"),
+    ),
+    RootKind.OTHER_LINE: (
+        said("compare the two lines: the source and the group have to be the same on all ranks"),
     ),
     RootKind.WRONG_PEER: (
         said("check the rank that it sends to: global ranks, not ranks inside the group"),

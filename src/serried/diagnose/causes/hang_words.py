@@ -5,7 +5,7 @@ from __future__ import annotations
 from serried.diagnose.waits.graph import MESSAGES, StalledCollective
 from serried.diagnose.waits.mismatch import Mismatch
 from serried.diagnose.waits.order import Deviation
-from serried.diagnose.waits.roots import Root, RootKind
+from serried.diagnose.waits.root import Root, RootKind
 from serried.diagnose.waits.state import JobState, RankOperation
 from serried.errors import listed
 from serried.finding import Sentence, said
@@ -101,6 +101,15 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
         )
     if root.crossed is not None:
         return _crossed(name, root)
+    if root.odd_call is not None:
+        return said(
+            "{who} called {what} at {place} and all its peers at {other}: all have come, and it "
+            "does not end, so that the two calls differ, as by their source",
+            who=name,
+            what=meeting_named(root.odd_call.meeting),
+            place=str(root.odd_call.line),
+            other=str(root.odd_call.others),
+        )
     return _ended(state, name, root)
 
 

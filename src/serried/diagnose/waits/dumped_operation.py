@@ -34,6 +34,7 @@ def dumped_operation(source: str, entry: FlightEntry, group: JobGroup | None) ->
         entry.op_id - entry.seq if _counts_messages(entry) else None,
         entry.is_unseen,
         entry.backend == QUEUED,
+        entry.frames,
     )
 
 

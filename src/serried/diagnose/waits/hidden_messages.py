@@ -4,6 +4,7 @@
              between them; two between all that came before: it left one out
 
 gloo leaves sends and receives out of its dumps, and numbers the operations of a group with them.
+Where a dump goes back to the first collective of a group, what came before that counts as well.
 
 >>> counted = [RankOperation("all_reduce", "g", seq, messages=at)
 ...            for seq, at in ((1, 2), (2, 4), (3, 6), (4, 7))]
@@ -45,7 +46,10 @@ def left_out_messages(ranks: Iterable[RankState]) -> dict[int, HiddenMessages]:
             if operation.messages is not None and operation.group:
                 by_group[operation.group].append(operation)
         for operations in by_group.values():
-            counts = [(b.messages or 0) - (a.messages or 0) for a, b in pairwise(operations)]
+            numbers = [each.messages or 0 for each in operations]
+            if operations[0].seq == 1:
+                numbers.insert(0, 0)
+            counts = [after - before for before, after in pairwise(numbers)]
             before = set(counts[:-1])
             if len(counts) > LEAST_BEFORE and len(before) == 1 and counts[-1] not in before:
                 usual = before.pop()

@@ -9,7 +9,7 @@ algorithm, without recursion, in time linear in edges).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from serried.diagnose.waits.graph import WaitGraph
@@ -27,19 +27,29 @@ class Knot:
 
 def knots(graph: WaitGraph) -> tuple[Knot, ...]:
     """Returns the ends of all chains of waiting, that which most ranks wait for first."""
-    found = []
-    world_size = graph.state.world_size
+    found = [knot for knot, is_end in _knots(graph) if is_end]
+    return tuple(sorted(found, key=lambda knot: (-len(knot.waiters), knot.ranks)))
+
+
+def inner_circles(graph: WaitGraph) -> tuple[Knot, ...]:
+    """Returns the circles of ranks that wait for others besides, as a barrier waits for all.
+
+    Whoever else comes, those in a circle never do.
+    """
+    return tuple(knot for knot, is_end in _knots(graph) if knot.is_circle and not is_end)
+
+
+def _knots(graph: WaitGraph) -> Iterator[tuple[Knot, bool]]:
+    """Yields all parts that anybody waits for, and whether nothing leads out of them."""
     for part in _components(graph.successors):
-        ranks = tuple(sorted(node for node in part if node < world_size))
+        ranks = tuple(sorted(node for node in part if node < graph.state.world_size))
         inside = set(part)
-        if not ranks or any(
-            after not in inside for node in part for after in graph.successors[node]
-        ):
+        is_end = all(after in inside for node in part for after in graph.successors[node])
+        if not ranks or not (is_end or len(ranks) > 1):
             continue
         waiters = graph.waiters(ranks)
         if waiters or len(ranks) > 1:
-            found.append(Knot(ranks, len(ranks) > 1, waiters))
-    return tuple(sorted(found, key=lambda knot: (-len(knot.waiters), knot.ranks)))
+            yield Knot(ranks, len(ranks) > 1, waiters), is_end
 
 
 def _components(successors: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -10,6 +10,10 @@ wait for each other, and one of them is where it should not be:
     4. a rank that is past a collective which it has not issued              (position)
     5. a rank that waits in an operation which its steps before did not have
 
+Where ends tell nobody, as where a rank may wait for a message, a circle that waits for one of them
+as well is as dead: so does who strayed there. And where all of a group have come to a collective
+that stands nevertheless, one that called it from another line than all others is in another call.
+
 Where none of these holds, the circle is named and nobody is accused.
 """
 
@@ -17,13 +21,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
-from serried.diagnose.waits.graph import MESSAGES, StalledCollective, WaitGraph
-from serried.diagnose.waits.hidden_messages import HiddenMessages, left_out_messages
-from serried.diagnose.waits.knots import Knot, knots
-from serried.diagnose.waits.messages import Crossed, HowCrossed, crossed, is_of_messages
+from serried.diagnose.waits.callers import odd_calls
+from serried.diagnose.waits.graph import MESSAGES, WaitGraph
+from serried.diagnose.waits.hidden_messages import left_out_messages
+from serried.diagnose.waits.knots import Knot, inner_circles, knots
+from serried.diagnose.waits.messages import HowCrossed, crossed, is_of_messages
 from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
 from serried.diagnose.waits.position import left_out
@@ -34,51 +38,8 @@ from serried.diagnose.waits.program import (
     site_of,
     waits_for_messages,
 )
+from serried.diagnose.waits.root import Root, RootKind
 from serried.diagnose.waits.state import JobState, RankCondition, RankState
-
-
-class RootKind(Enum):
-    """Says how a rank came to keep others waiting; the values are the ``kind`` of a diagnosis."""
-
-    DEAD = "dead"
-    STOPPED = "stopped"
-    FINISHED = "finished_early"
-    USER_CODE = "stuck_in_user_code"
-    NEVER_ARRIVED = "never_arrived"
-    SILENT = "left_nothing"
-    SKIPPED = "skipped_collective"
-    SWAPPED = "swapped_groups"
-    OTHER_GROUP = "wrong_group"
-    OTHER_OPERATION = "mismatch_op"
-    OTHER_DTYPE = "mismatch_dtype"
-    OTHER_SIZE = "mismatch_size"
-    ALONE = "collective_on_some_ranks"
-    OUT_OF_SCHEDULE = "pipeline_order"
-    WRONG_PEER = "wrong_peer"
-    LEFT_OUT_SEND = "send_left_out"
-    LEFT_OUT_RECEIVE = "receive_left_out"
-    OTHER_MESSAGES = "message_left_out"
-    MAY_WAIT = "may_wait_for_message"
-    CIRCLE = "circle"
-
-
-@dataclass(frozen=True)
-class Root:
-    """Holds one root: who, how, and the ground that the claim stands on."""
-
-    kind: RootKind
-    ranks: tuple[int, ...] | None
-    """None where nothing tells which of those in the circle it is."""
-    confidence: float
-    waiters: tuple[int, ...]
-    circle: tuple[int, ...] = ()
-    meeting: StalledCollective | None = None
-    """The collective in which others wait for it."""
-    deviation: Deviation | None = None
-    mismatch: Mismatch | None = None
-    crossed: Crossed | None = None
-    hidden: HiddenMessages | None = None
-
 
 _OF_DEPARTURE = {
     HowStrayed.SKIPPED: RootKind.SKIPPED,
@@ -113,14 +74,34 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
             found += [
                 r for r in more if r.kind is not RootKind.SILENT or not _is_told(r, explained)
             ]
+    if all(root.ranks is None or root.kind is RootKind.NEVER_ARRIVED for root in found):
+        # Those who only did not come may wait for messages of whoever strayed.
+        found = [*_of_inner(graph, strayed)] or found
     if not found:
-        found += _apart(graph)
+        found += [*_odd(graph)] or [*_apart(graph)]
     elif all(root.kind is RootKind.SILENT for root in found):
         found = list(_dead_apart(graph)) or found
     joined = [_without_guess(graph.state, each) for each in _joined(found)]
     if any(root.ranks for root in joined):
         joined = [r for r in joined if r.ranks or r.kind is not RootKind.SILENT]
     return tuple(sorted(joined, key=_weight))
+
+
+def _of_inner(graph: WaitGraph, strayed: dict[int, Deviation]) -> Iterator[Root]:
+    """Yields who strayed in a circle that waits for others besides."""
+    for knot in inner_circles(graph):
+        inside = [strayed[rank] for rank in knot.ranks if rank in strayed]
+        if inside and len(inside) < len(knot.ranks):
+            yield _strayed(graph, knot, inside)
+
+
+def _odd(graph: WaitGraph) -> Iterator[Root]:
+    """Yields who came to a collective in which all have come, and from a line of its own."""
+    for call in odd_calls(graph):
+        inside = call.meeting.came
+        waiters = tuple(sorted({*inside, *graph.waiters(inside)} - {call.rank}))
+        kind = RootKind.OTHER_LINE
+        yield Root(kind, (call.rank,), 0.7, waiters, meeting=call.meeting, odd_call=call)
 
 
 def _dead_apart(graph: WaitGraph) -> Iterator[Root]:

@@ -79,6 +79,8 @@ class RankOperation(NamedTuple):
     """Whether C++ issued it behind Python's back (DDP's buckets), as far as told."""
     is_queued: bool = False
     """Whether it was put into a stream (NCCL), where it stands behind what was put in before."""
+    frames: tuple[Frame, ...] = ()
+    """Where it was called, innermost frame first; () where the source does not say."""
 
 
 @dataclass(frozen=True)
