@@ -1,7 +1,7 @@
 """The answers of a report as one text, packed as ``static/base/kept.js`` reads them.
 
 length of head | head | body | body | …      little-endian, then gzip, then base64
-head: {"absent": sentence, "answers": [[key, status, bytes], …]}
+head: {"absent": sentence, "answers": [[key, status, bytes, places of differences], …]}
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from serried.views.report.differences import as_differences
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,13 @@ def packed(answers: Mapping[str, Kept], absent: str) -> str:
 
     >>> text = packed({"words?": Kept(b'{"ok": "OK"}')}, "It is not kept.")
     >>> gzip.decompress(base64.b64decode(text))[4:].decode()
-    '{"absent": "It is not kept.", "answers": [["words?", 200, 12]]}{"ok": "OK"}'
+    '{"absent": "It is not kept.", "answers": [["words?", 200, 12, []]]}{"ok": "OK"}'
     """
-    rows = [[key, each.status, len(each.body)] for key, each in answers.items()]
+    rows, bodies = [], []
+    for key, each in answers.items():
+        body, places = as_differences(each.body)
+        rows.append([key, each.status, len(body), places])
+        bodies.append(body)
     head = json.dumps({"absent": absent, "answers": rows}).encode()
-    bodies = b"".join(each.body for each in answers.values())
-    whole = len(head).to_bytes(4, "little") + head + bodies
+    whole = len(head).to_bytes(4, "little") + head + b"".join(bodies)
     return base64.b64encode(gzip.compress(whole, 9, mtime=0)).decode()

@@ -1,11 +1,14 @@
 // The answers that a report keeps in the page itself, so that it opens from disk and asks nobody.
 //
 //   <script id="kept">   base64 of gzip of:  length of head | head | body | body | …
-//   head                 {absent: sentence, answers: [[key, status, bytes], …]}
+//   head                 {absent: sentence, answers: [[key, status, bytes, places], …]}
+//   places               of columns that hold differences: see restore
 
 /**
  * @typedef {{status: number, body: Uint8Array}} Kept
  * @typedef {{absent: string, answers: Map<string, Kept>}} Archive
+ * @typedef {[type: "i32" | "f64", at: number, length: number, ranksAt: number]} Place
+ *   ranksAt: where the ranks begin that each number is less; -1: each is less the one before it
  */
 
 /** @type {Promise<Archive> | null} */
@@ -58,9 +61,39 @@ async function read(text) {
   /** @type {Map<string, Kept>} */
   const answers = new Map();
   let from = 4 + length;
-  for (const [key, status, size] of head.answers) {
-    answers.set(key, { status, body: bytes.slice(from, from + size) });
+  for (const [key, status, size, places] of head.answers) {
+    const body = bytes.slice(from, from + size);
+    restore(body.buffer, places);
+    answers.set(key, { status, body });
     from += size;
   }
   return { absent: head.absent, answers };
+}
+
+/** Ranks are whole numbers up to this one; what lies below 0 stands for none. */
+const RANKS_MOST = 2 ** 30 - 1;
+const ARRAYS = { i32: Int32Array, f64: Float64Array };
+
+/**
+ * Brings columns of an answer back in place, in the order in which they were written.
+ * @param {ArrayBuffer} body
+ * @param {readonly Place[]} places
+ */
+export function restore(body, places) {
+  for (const [type, at, length, ranksAt] of places) {
+    const column = new ARRAYS[type](body, at, length);
+    if (ranksAt < 0) sumUp(column);
+    else addRanks(column, new Int32Array(body, ranksAt, length));
+  }
+}
+
+/** @param {Int32Array | Float64Array} column */
+function sumUp(column) {
+  for (let i = 1; i < column.length; i++) column[i] += column[i - 1];
+}
+
+/** @param {Int32Array | Float64Array} column @param {Int32Array} ranks */
+function addRanks(column, ranks) {
+  for (let i = 0; i < column.length; i++)
+    if (column[i] >= 0) column[i] = (column[i] + ranks[i]) & RANKS_MOST;
 }
