@@ -40,9 +40,9 @@ def found(lines: list[tuple[int, ...]], stand: tuple[int, ...]) -> Root | None:
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
-def test_a_rank_that_calls_from_a_line_of_its_own_is_named(rank: int) -> None:
+def test_a_rank_that_leaves_the_line_it_shared_with_all_others_is_named(rank: int) -> None:
     last = tuple(58 if each == rank else 59 for each in EVERYBODY.ranks)
-    root = found([(40, 40, 40, 40), last], stand=(0, rank))
+    root = found([(59, 59, 59, 59), (40, 40, 40, 40), last], stand=(0, rank))
     assert root is not None
     assert (root.kind, root.ranks) == (RootKind.OTHER_LINE, (rank,))
     state = JobState.of(4, [EVERYBODY], [])
@@ -54,11 +54,13 @@ def test_a_rank_that_calls_from_a_line_of_its_own_is_named(rank: int) -> None:
 @pytest.mark.parametrize(
     ("lines", "stand"),
     [
-        ([(58, 59, 59, 59)], (0, 2)),  # programs let their first rank call elsewhere
-        ([(40, 40, 41, 40), (59, 59, 58, 59)], (0, 2)),  # it always does
-        ([(59, 59, 58, 59)], (0, 1)),  # it is done
-        ([(58, 59, 58, 59)], (0, 2)),  # two of each
-        ([(59, 59, 59, 59)], (0, 2)),
+        ([(59, 59, 58, 59)], (0, 2)),  # nothing before: it may be the source
+        ([(40, 40, 40, 40), (58, 59, 59, 59)], (0, 2)),  # nothing before from that line
+        ([(59, 59, 58, 59), (59, 59, 58, 59)], (0, 2)),  # it always does
+        ([(59, 59, 59, 59), (59, 59, 58, 59), (59, 59, 58, 59)], (0, 2)),  # it does now and then
+        ([(59, 59, 59, 59), (59, 59, 58, 59)], (0, 1)),  # it is done
+        ([(59, 59, 59, 59), (58, 59, 58, 59)], (0, 2)),  # two of each
+        ([(59, 59, 59, 59), (59, 59, 59, 59)], (0, 2)),
     ],
 )
 def test_a_line_that_may_well_differ_accuses_nobody(

@@ -103,8 +103,9 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
         return _crossed(name, root)
     if root.odd_call is not None:
         return said(
-            "{who} called {what} at {place} and all its peers at {other}: all have come, and it "
-            "does not end, so that the two calls differ, as by their source",
+            "{who} called {what} at {place} and all its peers at {other}, from which it came "
+            "before too: all have come, and it does not end, so that the two calls may differ, as "
+            "by their source",
             who=name,
             what=meeting_named(root.odd_call.meeting),
             place=str(root.odd_call.line),

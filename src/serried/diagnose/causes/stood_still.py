@@ -4,8 +4,8 @@
              └── 0.03 s apart ──┘ └──────────── 23 s ────────────┘
 
 Flight recorders tell moments since 1970, logs those of a clock on the wall. Zones differ by whole
-quarters of an hour, so that what is left beside those is how long nobody issued anything. A wait
-that seems to end before it began tells nothing.
+quarters of an hour, so that what is left beside those is the least that nobody issued anything for.
+A wait that seems to end before it began tells nothing.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def stood_still(evidence: Evidence) -> Cause | None:
         "stood_still",
         None,
         said(
-            "the job stood still when it was told to stop: no rank had issued a collective for "
-            "{seconds:.0f} s, and before that never for longer than {usual:.2g} s; nothing tells "
-            "who kept the others waiting",
+            "the job seems to have stood still when it was told to stop: what its ranks left has "
+            "no collective of at least the last {seconds:.0f} s, and before that no pause of more "
+            "than {usual:.2g} s; nothing tells who kept the others waiting",
             seconds=waited,
             usual=usual,
         ),

@@ -3,9 +3,9 @@
     broadcast 88 of world     ranks 0, 1, 3   train.py:59  from rank 0    0 and 2 stand in it,
                               rank 2          train.py:58  from itself    1 and 3 are done
 
-What a recorder does not hold, such as the source of a broadcast, differs then. Programs often let
-their first rank call from a line of its own, and others always do what others do not: of these
-nobody is accused, unless the rank itself came from the line of the others before.
+What a recorder does not hold, such as the source of a broadcast, may differ then. Yet programs let
+a rank call from a line of its own as well, as where it is the source (``if rank == source: ...``).
+So a rank is told only where it called from the line of the others before, and never by itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from serried.diagnose.waits.state import JobState, RankOperation
 LEAST = 3
 """Ranks that must have called a collective, for one of them to be the odd one."""
 LOOKED_BACK = 256
-"""Calls of a group before the one that stands that tell whether a rank goes its own way."""
+"""Calls of a group before the one that stands, of which one must be from the others' line."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,16 @@ def odd_calls(graph: WaitGraph) -> Iterator[OddCall]:
         if found is None or found not in meeting.operations:
             continue
         others = next(line for rank, line in lines.items() if rank != found)
-        if not _may_differ(graph.state, meeting, found, others):
+        if _came_from(graph.state, meeting, found, others):
             yield OddCall(found, meeting, lines[found], others)
 
 
-def _may_differ(state: JobState, meeting: StalledCollective, rank: int, others: Frame) -> bool:
-    """Tells whether a rank may well call from a line of its own, by its place or its past."""
-    assert meeting.seq is not None
-    earlier = [
-        lines for seq, lines in _lines(state, meeting, LOOKED_BACK).items() if seq < meeting.seq
-    ]
-    if any(each.get(rank) == others for each in earlier):
-        return False
-    return rank == min(meeting.group.ranks) or any(_odd_one(each) == rank for each in earlier)
+def _came_from(state: JobState, meeting: StalledCollective, rank: int, others: Frame) -> bool:
+    """Tells whether a rank called from the line of the others before, and was never the odd one."""
+    calls = _lines(state, meeting, LOOKED_BACK).items()
+    earlier = [lines for seq, lines in calls if seq != meeting.seq]
+    was_odd = any(_odd_one(lines) == rank for lines in earlier)
+    return not was_odd and any(lines.get(rank) == others for lines in earlier)
 
 
 def _lines(

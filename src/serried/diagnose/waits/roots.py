@@ -12,7 +12,8 @@ wait for each other, and one of them is where it should not be:
 
 Where ends tell nobody, as where a rank may wait for a message, a circle that waits for one of them
 as well is as dead: so does who strayed there. And where all of a group have come to a collective
-that stands nevertheless, one that called it from another line than all others is in another call.
+that stands nevertheless, one that called it from another line than all others, and than it did
+before, may be in another call.
 
 Where none of these holds, the circle is named and nobody is accused.
 """
@@ -101,7 +102,7 @@ def _odd(graph: WaitGraph) -> Iterator[Root]:
         inside = call.meeting.came
         waiters = tuple(sorted({*inside, *graph.waiters(inside)} - {call.rank}))
         kind = RootKind.OTHER_LINE
-        yield Root(kind, (call.rank,), 0.7, waiters, meeting=call.meeting, odd_call=call)
+        yield Root(kind, (call.rank,), 0.6, waiters, meeting=call.meeting, odd_call=call)
 
 
 def _dead_apart(graph: WaitGraph) -> Iterator[Root]:

@@ -130,6 +130,7 @@ def _entry(file: GuardFile, row: Sequence[int]) -> FlightEntry | None:
     if not 0 < group_number <= len(file.groups):
         return None
     group, op = file.groups[group_number - 1], OPS[op_code]
+    # By place, in the order of its fields: a large job has millions of entries.
     return FlightEntry(
         op,
         group.name,
