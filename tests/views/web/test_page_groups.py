@@ -160,7 +160,7 @@ def test_a_click_pins_a_rank_and_python_says_what_it_is(page_of: Open, plain: st
     workbench.settle()
     assert workbench.lit() == [1, 4, 5, 7, 9, 13]
     panel = workbench.text("#selected")
-    for words in ("Rank 5", "Node\n1", "Local rank\n1", "GPUs\n2, 3", "tp 1 · dp 0 · pp 1"):
+    for words in ("Rank 5", "Node\n1", "Local rank\n1", "GPU\n2, 3", "tp 1 · dp 0 · pp 1"):
         assert words in panel
     assert "takes from 1 · sends to 9" in panel.replace("\n", " ")
     assert "[1, 5, 9, 13]" in panel
