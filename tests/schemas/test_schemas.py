@@ -14,6 +14,7 @@ from serried.schemas import json_schema, schema_names
 from tests.conftest import Call
 from tests.schemas.conform import conform
 from tests.trace.recorded_run import Run
+from website.commands import commands
 
 ROOT = Path(__file__).parents[2]
 MODEL = "--model llama3-8b --cluster h100 --sequence 8192 --global-batch 64"
@@ -22,6 +23,8 @@ GOLDEN = ROOT / "tests/goldens/traces"
 COMMANDS = {
     "groups --world-size 16 --tp 2 --pp 4": "groups",
     "groups --world-size 16 --zero 3 --parameters 7.5B --framework fsdp": "groups",
+    "groups --world-size 16 --zero 1 --framework megatron": "groups",
+    "groups --world-size 16 --zero 1 --framework devicemesh": "groups",
     "groups --world-size 16 --zero 3 --parameters 7.5B --step 1": "sharded-step",
     "groups --world-size 16 --tp 2 --pp 4 --rank 5": "rank",
     "groups --world-size 16 --tp 2 --pp 4 --rank 0 --framework deepspeed": "rank",
@@ -30,9 +33,11 @@ COMMANDS = {
     "groups --world-size 16,32 --tp 2": "sweep",
     "groups --world-size 16 --tp 2 --pp 4 --layers 8": "layers",
     f"groups {ROOT}/tests/launch/files/megatron_gpt_175b.sh --sources": "sources",
+    "groups --world-size 16 --tp 2 --sources": "sources",
     "schedule zb-h1 --stages 4 --microbatches 8": "schedule",
     "schedule interleaved-1f1b --stages 4 --microbatches 8 --chunks 2": "schedule",
     "collective all-reduce --ranks 8 --algorithm ring": "collective",
+    "collective all-to-all --ranks 24 --gpus-per-node 8 --network h100": "collective",
     "collective all-reduce --ranks 16 --compare": "collective-comparison",
     "explain dp --world-size 16 --tp 2": "card",
     f"plan {JOB}": "plan",
@@ -44,6 +49,8 @@ COMMANDS = {
     "trace stats RUN": "trace-stats",
     "trace stats RUN --by step,rank,stage": "trace-stats",
     f"trace stats {GOLDEN}/megatronapp": "trace-stats",
+    f"trace stats {GOLDEN}/kineto": "trace-stats",
+    f"trace stats {GOLDEN}/straggler_analysis": "trace-stats",
     "trace compare RUN RUN": "trace-compare",
     "trace compare RUN --plan": "trace-compare",
     f"diagnose {ROOT}/benchmarks/diagnosis/excerpts/02.log": "diagnosis",
@@ -51,6 +58,12 @@ COMMANDS = {
     "diagnose --watch RUN": "watch",
 }
 """What is printed, by the command; RUN is a run of six steps."""
+ELSEWHERE = {
+    "check": "tests/views/cli/test_check.py",
+    "tune": "tests/views/runs/test_tuning.py",
+    "trace merge": "tests/views/cli/trace/test_merge.py",
+}
+"""Commands whose documents need ranks or a file, by the tests that hold those against a schema."""
 FILES = {"trace", "planned-step", "plans"}
 """Documents that are read by serried alone, or are no answer of a command."""
 
@@ -70,6 +83,19 @@ def test_what_a_command_prints_has_its_schema(command: str, serried: Call, tmp_p
     printed = serried(*command.replace("RUN", str(tmp_path)).split(), "--format", "json").out
     document = json.loads(printed.splitlines()[0] if "--watch" in command else printed)
     conform(document, f"serried.{COMMANDS[command]}/1")
+
+
+def test_every_command_that_prints_json_is_asked_for_it() -> None:
+    printing = {
+        " ".join(words)
+        for words, command in commands()
+        for option in command.params
+        if option.name == "form" and "json" in getattr(option.type, "choices", ())
+    }
+    asked = {each for each in printing if any(one.startswith(f"{each} ") for one in COMMANDS)}
+    assert len(asked) > 8
+    assert printing - asked == set(ELSEWHERE)
+    assert all("conform(" in (ROOT / path).read_text("utf-8") for path in ELSEWHERE.values())
 
 
 def test_every_document_that_views_print_is_published() -> None:

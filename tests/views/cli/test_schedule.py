@@ -161,6 +161,9 @@ def test_without_a_name_all_schedules_are_listed(serried: Call) -> None:
     shown = serried("schedule")
     assert shown.code == 0
     assert [line.split()[0] for line in shown.out.splitlines()[1:] if line[0] != " "] == [*ENTRIES]
+    refused = serried("schedule", "--format", "json")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == "serried: this answer has no json form; it has table\n"
 
 
 @pytest.mark.parametrize("name", ENTRIES)

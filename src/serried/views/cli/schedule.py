@@ -176,6 +176,7 @@ def schedule(
     names = names_option or names
     output = OutputChoice.of(options, ENDINGS)
     if not names:
+        output.form_among(("table",))
         return output.show(registry_table(lang=output.lang))
     form = output.form_among(FORMATS)
     given = _given(options)

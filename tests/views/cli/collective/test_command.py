@@ -229,3 +229,9 @@ def test_a_mask_or_a_split_that_there_is_not_is_answered_with_those_there_are(
     assert "a sequence is not split 'striped'; it is split zig-zag or contiguous" in refused.err
     refused = serried("collective", "all-reduce", "--algorithm", "ring", "--split", "zig-zag")
     assert "all-reduce by ring takes no split" in refused.err
+
+
+def test_an_explanation_is_text_and_no_document(serried: Call) -> None:
+    answer = serried("collective", "all-gather", "--explain", "--format", "json")
+    assert answer.code == 2
+    assert answer.err.startswith("serried: --explain is text")

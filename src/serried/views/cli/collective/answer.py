@@ -61,6 +61,8 @@ def _explain(asked: CollectiveQuestion, output: OutputChoice) -> None:
     from serried.views.explain.collectives import explained_collective
     from serried.views.explain.plain import as_text
 
+    if output.form_among(ENDINGS) != "table":
+        raise InputError("--explain is text; leave out --format, or write into a .txt file")
     name = asked.ways()[0].collective.name
     output.write(as_text(explained_collective(name, lang=output.lang), width()))
 
