@@ -47,6 +47,7 @@ CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,0
 # ----------------------------------------------------------------------- assistants
 
 ASSISTANT_SECONDS = Limit(120, "s", "one call of an assistant; a search of 530B takes 1 s")
+ASSISTANT_CALL = Limit(1 << 16, "bytes", "what an assistant gives in one call; a path has 100")
 ASSISTANT_ANSWER = Limit(1 << 18, "bytes", "one answer to an assistant; it reads every byte")
 
 # ----------------------------------------------------------------------- the page's server

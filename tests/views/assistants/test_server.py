@@ -90,6 +90,7 @@ def test_a_process_of_its_own_lists_every_tool_with_what_it_takes() -> None:
 def test_nothing_that_waits_runs_ranks_or_writes_is_offered() -> None:
     taken = {key for tool in tools(root) for key in tool.schema()["properties"]}
     assert not taken & {"watch", "try", "trace", "calibrate", "output", "format", "emit"}
+    assert not taken & {"metrics", "export", "pid"}
 
 
 def test_refusals_are_the_sentences_of_the_command_line() -> None:
@@ -104,6 +105,30 @@ def test_refusals_are_the_sentences_of_the_command_line() -> None:
         == "plan takes no 'modle'; nearest: model, order, schedule"
     )
     assert refused("train", {}).startswith("there is no tool 'train'; there are groups, schedule")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"framework": "x" * 300_000},
+            "the call holds 300,001 bytes; an assistant may give at most 65,536",
+        ),
+        ({"set": ["啊" * 30_000]}, "the call holds 90,001 bytes"),
+        ({"order": "tp\0dp"}, "order holds a NUL character, which no name and no number has"),
+        ({"tp": [1, 2]}, "tp takes one value, not several"),
+        ({"tp": {"size": 2}}, "tp takes one value, not several"),
+    ],
+)
+def test_what_no_command_line_holds_is_refused_in_a_sentence(
+    given: dict[str, Any], sentence: str
+) -> None:
+    assert refused("groups", {"world_size": 8, **given}).startswith(sentence)
+
+
+def test_a_tool_that_is_given_no_name_lists_what_there_is() -> None:
+    found = asked("schedule", {}).structured_content
+    assert found is not None and "1f1b" in found["text"]
 
 
 def test_a_file_that_begins_with_a_dash_is_no_option(tmp_path: Path) -> None:

@@ -75,5 +75,9 @@ def _answer(name: str, code: int, out: bytes, told: bytes) -> CallAnswer:
             bytes=f"{len(out):,}",
             most=f"{ASSISTANT_ANSWER.most:,}",
         )
-    document = json.loads(out)
-    return CallAnswer(out.decode(), document if isinstance(document, dict) else {"rows": document})
+    text = out.decode()
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError:  # without a name, a command prints a table of those there are
+        document = {"text": text}
+    return CallAnswer(text, document if isinstance(document, dict) else {"rows": document})

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from serried.errors import InputError, listed
+from serried.limits import ASSISTANT_CALL
 
 OFFERED: Mapping[str, tuple[str, ...]] = {
     "groups": ("groups",),
@@ -34,6 +35,7 @@ KEPT_BACK = frozenset(
         *("help", "help_settings", "format", "output"),  # the answer is JSON
         *("explain", "emit", "advice", "sources"),  # other answers, in prose
         *("watch", "still", "every", "once", "try", "device"),  # they wait, or start ranks
+        *("metrics", "export", "pid"),  # they go with watch
         *("trace", "calibrate"),  # they write files
     }
 )
@@ -61,13 +63,19 @@ class CommandTool:
     def words(self, given: Mapping[str, Any]) -> list[str]:
         """Returns the words of the command line that says what ``given`` says.
 
-        Raises InputError for a name that the tool does not take, and for an address: a tool reads
-        files of this machine and asks no other.
+        Raises InputError for a name that the tool does not take, for a value that no command line
+        holds, and for an address: a tool reads files of this machine and asks no other.
 
         >>> from serried.views.cli.main import serried
         >>> tool_named("groups", serried).words({"world_size": 16, "tp": 2})
         ['groups', '--world-size', '16', '--tp', '2', '--format', 'json']
         """
+        if (size := sum(map(_size, given.values()))) > ASSISTANT_CALL.most:
+            raise InputError(
+                "the call holds {bytes} bytes; an assistant may give at most {most}",
+                bytes=f"{size:,}",
+                most=f"{ASSISTANT_CALL.most:,}",
+            )
         known = {key_of(each): each for each in self.parameters}
         options: list[str] = []
         arguments: list[str] = []
@@ -79,13 +87,8 @@ class CommandTool:
                     key=key[:40],
                     names=listed(get_close_matches(key, known, cutoff=0.4) or known),
                 )
-            if address := next((text for text in _texts(value) if "://" in text), None):
-                raise InputError(
-                    "{key} is {address}; an assistant reads files of this machine only",
-                    key=key,
-                    address=address[:80],
-                )
             parameter = known[key]
+            _refuse_unsayable(key, value, _is_many(parameter))
             if isinstance(parameter, click.Option):
                 options += _option_words(parameter, value)
             else:
@@ -135,10 +138,13 @@ def _command(root: click.Group, path: Sequence[str]) -> click.Command:
 def _property(parameter: click.Parameter) -> dict[str, Any]:
     """Returns the schema of one parameter."""
     kind = _kind(parameter)
-    many = parameter.multiple or parameter.nargs == -1
-    made: dict[str, Any] = {"type": "array", "items": kind} if many else kind
+    made: dict[str, Any] = {"type": "array", "items": kind} if _is_many(parameter) else kind
     about = getattr(parameter, "help", None)
     return made | ({"description": about} if about else {})
+
+
+def _is_many(parameter: click.Parameter) -> bool:
+    return parameter.multiple or parameter.nargs == -1
 
 
 def _kind(parameter: click.Parameter) -> dict[str, Any]:
@@ -153,6 +159,21 @@ def _kind(parameter: click.Parameter) -> dict[str, Any]:
         return {"type": "number"}
     # Sizes such as 8192 or 15T are read as text; an assistant gives them as numbers too.
     return {"type": ["string", "number"]} if kind.name == "text" else {"type": "string"}
+
+
+def _refuse_unsayable(key: str, value: Any, is_many: bool) -> None:
+    """Raises InputError for what the words of a command line cannot hold, and for an address."""
+    texts = _texts(value)
+    if isinstance(value, dict) or (len(texts) > 1 and not is_many):
+        raise InputError("{key} takes one value, not several", key=key)
+    if any("\0" in text for text in texts):
+        raise InputError("{key} holds a NUL character, which no name and no number has", key=key)
+    if address := next((text for text in texts if "://" in text), None):
+        raise InputError(
+            "{key} is {address}; an assistant reads files of this machine only",
+            key=key,
+            address=address[:80],
+        )
 
 
 def _option_words(option: click.Option, value: Any) -> list[str]:
@@ -171,6 +192,10 @@ def _paired(name: str, value: Any) -> list[str]:
 def _dashed(value: Any) -> bool:
     """Says whether a value begins with a dash, which must not be taken for an option."""
     return any(text.startswith("-") for text in _texts(value))
+
+
+def _size(value: Any) -> int:
+    return sum(len(text.encode()) for text in _texts(value))
 
 
 def _texts(value: Any) -> list[str]:
