@@ -11,6 +11,7 @@ from pathlib import Path
 from serried.diagnose.evidence.attempt import earlier_files, is_of_attempt, parted
 from serried.diagnose.evidence.log_file import LogFile
 from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.numbers import is_of_one_launcher, numbered_by_launchers
 from serried.diagnose.evidence.quote import Numbering
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.source_lines import SourceLines
@@ -114,18 +115,12 @@ def _of_recordings(recorded: Recorded, signs: Sequence[Sign]) -> JobState | None
 def numbered_globally(signs: list[Sign], given: GivenGroups | None) -> list[Sign]:
     """Returns signs with ranks of the whole job where the numbers of one node are the same.
 
-    That is so where as many local ranks speak as the job has ranks: it runs on one node.
+    That is so where a launcher says so and speaks of one node, or where as many local ranks speak
+    as the job has ranks: it runs on one node.
     """
+    signs = numbered_by_launchers(signs)
     local = {s.speaker.rank for s in signs if s.speaker.numbering is Numbering.LOCAL}
-    if given is None or given.world_size > MOST_OF_A_NODE or not local:
-        return signs
-    if any(rank is not None and rank >= given.world_size for rank in local):
-        return signs
-    if any(
-        sign.facts.get("local_rank") not in (None, sign.speaker.global_rank)
-        for sign in signs
-        if sign.kind in ("first_failure", "other_failure")
-    ):
+    if not local or not (is_of_one_launcher(signs) or _is_of_one_node(signs, local, given)):
         return signs
     return [
         replace(sign, speaker=replace(sign.speaker, numbering=Numbering.GLOBAL))
@@ -133,6 +128,20 @@ def numbered_globally(signs: list[Sign], given: GivenGroups | None) -> list[Sign
         else sign
         for sign in signs
     ]
+
+
+def _is_of_one_node(
+    signs: Sequence[Sign], local: set[int | None], given: GivenGroups | None
+) -> bool:
+    if given is None or given.world_size > MOST_OF_A_NODE:
+        return False
+    if any(rank is not None and rank >= given.world_size for rank in local):
+        return False
+    return all(
+        sign.facts.get("local_rank") in (None, sign.speaker.global_rank)
+        for sign in signs
+        if sign.kind in ("first_failure", "other_failure")
+    )
 
 
 def named_by_process(signs: list[Sign], rank_of_pid: Mapping[int, int]) -> list[Sign]:

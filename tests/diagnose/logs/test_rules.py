@@ -49,6 +49,15 @@ def test_the_rank_that_stayed_behind_is_named() -> None:
     assert (cause.kind, cause.ranks) == ("never_arrived", (2,))
 
 
+def test_a_rank_that_ended_because_a_peer_had_ended_is_not_named_by_its_exit_code() -> None:
+    closed = "[rank2]: RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer"
+    ended = "E1128 12:46:33.1 29 api.py:1002] failed (exitcode: 1) local_rank: {} (pid: 31)"
+    first = ("Root Cause (first observed failure):", "  rank      : {} (local_rank: {})")
+    for rank, ranks in ((2, None), (1, (1,))):
+        rows = [closed, ended.format(rank), first[0], first[1].format(rank, rank)]
+        assert first_cause(*rows, "  exitcode  : 1 (pid: 31)").ranks == ranks
+
+
 def test_few_among_many_brought_another_call() -> None:
     rows = [row for r in (0, 1, 3) for row in waiting(r, 8)]
     cause = first_cause(*rows, *waiting(2, 8, "ALLGATHER"))

@@ -107,6 +107,43 @@ def test_of_two_starts_of_one_size_the_later_dump_of_a_rank_is_read(tmp_path: Pa
     assert all("the later was read" in note and note.startswith("1_") for note in notes(found))
 
 
+LONG = 3 * 3600
+
+
+@pytest.mark.parametrize(
+    ("start", "pace", "named", "note"),
+    [
+        (-LONG, 1.0, (2,), "by the collectives in both, the clock of trace_rank_2"),
+        (-LONG - 1000, 1.0, None, "trace_rank_2, trace_rank_3 end 3.3 hours before"),
+        (-LONG, 1.5, None, "trace_rank_2, trace_rank_3 end 3.0 hours before"),
+        (-60, 1.0, (2,), ""),
+    ],
+    ids=["a clock of another zone", "an odd number of hours", "another pace", "a minute"],
+)
+def test_dumps_of_another_time_accuse_nobody_unless_they_go_with_the_others(
+    tmp_path: Path, start: int, pace: float, named: tuple[int, ...] | None, note: str
+) -> None:
+    own = {f"trace_rank_{r}": dump(r, [0, 1, 2, 3], 9 if r != 2 else 8) for r in range(4)}
+    for rank in (2, 3):
+        for entry in own[f"trace_rank_{rank}"]["entries"]:
+            at = LONG + start + pace * entry["record_id"]
+            entry["time_created_ns"] = int(at * SECOND)
+    for rank in (0, 1):
+        for entry in own[f"trace_rank_{rank}"]["entries"]:
+            entry["time_created_ns"] += LONG * SECOND
+    found = left(tmp_path, own)
+    assert found.causes[0].ranks == named
+    assert [each[: len(note)] for each in notes(found)] == [note] * bool(note)
+
+
+def test_a_dump_that_is_left_from_before_accuses_nobody(tmp_path: Path) -> None:
+    own = {f"trace_rank_{r}": dump(r, [0, 1, 2, 3], 9, start=LONG) for r in range(3)}
+    old = dump(3, [0, 1, 2, 3], 4, start=-LONG + 777)
+    found = left(tmp_path, {**own, "trace_rank_3": old})
+    assert found.causes[0].ranks is None
+    assert notes(found)[0].startswith("trace_rank_3 ends ")
+
+
 @pytest.mark.parametrize(
     ("groups", "said"),
     [

@@ -77,3 +77,21 @@ def test_bytes_that_no_peer_s_collective_sends_tell_nothing() -> None:
     ended = RankState(0, RankCondition.DEAD, (), None, expected_bytes=4, arrived_bytes=1024)
     state = JobState.of(2, (pair,), (ended, peer))
     assert list(mismatches(wait_graph(state))) == []
+
+
+@pytest.mark.parametrize(("num_ranks", "culprits"), [(3, (2,)), (4, None)])
+def test_who_sent_what_two_ranks_refused_alike_is_named_where_the_two_are_most(
+    num_ranks: int, culprits: tuple[int, ...] | None
+) -> None:
+    group = JobGroup("dp_0", "dp", tuple(range(num_ranks)))
+    past = [
+        RankOperation("all_reduce", "dp_0", seq, None, 420, 420, "Float", is_finished=True)
+        for seq in (1, 2, 3)
+    ]
+    odd = RankOperation("all_reduce", "dp_0", 4, None, 1, 1, "Float")
+    heard = RankState(0, RankCondition.RUNNING, (*past, odd), {"dp_0": 4}, doing=odd)
+    sent = 420 * 4 // (2 * num_ranks)
+    ended = RankState(1, RankCondition.DEAD, (), None, expected_bytes=4, arrived_bytes=sent)
+    rest = (silent(rank) for rank in range(2, num_ranks))
+    found = list(mismatches(wait_graph(JobState.of(num_ranks, (group,), (heard, ended, *rest)))))
+    assert [each.culprits for each in found] == ([] if culprits is None else [culprits])

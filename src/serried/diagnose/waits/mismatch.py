@@ -165,7 +165,13 @@ def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mi
     guilty: tuple[int, ...] = ()
     if not _are_most(refused, spoke):
         guilty = tuple(r for r, op in spoke.items() if is_unusual_there(state.ranks[r], op))
-    if not guilty and all(_expected_usual(state.ranks[r], meeting, spoke) for r in refused):
+    agree = all(_expected_usual(state.ranks[r], meeting, spoke) for r in refused)
+    if guilty and agree and not any(_got_usual(state.ranks[r], meeting, spoke) for r in refused):
+        # Who was refused called what they call: however odd that is, the few are who sent the rest.
+        if 2 * (len(spoke) + len(refused)) <= len(meeting.group.ranks):
+            return
+        guilty = ()
+    if not guilty and agree:
         guilty = _senders(meeting, refused, spoke)
         if not guilty:
             return
@@ -218,6 +224,8 @@ def _refused_in(state: JobState, refused: RankState, group: JobGroup) -> Iterato
             if is_odd and any(usual):
                 difference = _difference({0: there[at - 1], 1: op}) or Difference.BYTES
                 yield Mismatch(group, op.seq, difference, {peer: op}, (peer,), by_peers=False)
+            elif any(_is_piece(refused.expected_bytes, group, each) for each in there[at + 1 :]):
+                return  # it was refused in the later one, to which this peer has come as well
             elif is_odd is False and not _is_piece(refused.expected_bytes, group, op):
                 culprit = (refused.rank,)
                 yield Mismatch(group, op.seq, Difference.BYTES, {peer: op}, culprit, False)
@@ -262,6 +270,13 @@ def _expected_usual(
 ) -> bool:
     """Tells whether a rank expected as many bytes as those send who brought what they always do."""
     return _is_piece(rank.expected_bytes, meeting.group, _first(spoke)) is True
+
+
+def _got_usual(
+    rank: RankState, meeting: StalledCollective, spoke: Mapping[int, RankOperation]
+) -> bool:
+    """Tells whether what a rank got may as well be what those send who spoke."""
+    return _is_piece(rank.arrived_bytes, meeting.group, _first(spoke)) is not False
 
 
 def _may_be_there(

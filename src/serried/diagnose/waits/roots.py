@@ -129,7 +129,7 @@ def _without_guess(state: JobState, root: Root) -> Root:
         return root
     unknown = {each.rank for each in state.ranks if _is_unknown(each)}
     ranks = tuple(sorted({*unknown, *(root.ranks or ())}))
-    if len(ranks) < 2:
+    if len(ranks) < 2 and state.set_apart.isdisjoint(ranks):
         return root
     if of_node and of_node < state.world_size:
         nodes = {rank // of_node for rank in ranks}

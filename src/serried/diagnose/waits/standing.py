@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump
+from serried.diagnose.evidence.dumps.one_job import of_one_job
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.records.as_dump import entry_of
 from serried.diagnose.evidence.records.guard_file import GuardFile
@@ -26,7 +27,6 @@ from serried.diagnose.waits.dumped_groups import (
     DumpedGroups,
     contradictions,
     highest_ranks,
-    of_one_job,
 )
 from serried.diagnose.waits.dumped_operation import dumped_operation
 from serried.diagnose.waits.endings import Endings, endings_of
@@ -106,8 +106,9 @@ def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, l
     ends = endings_of(signs)
     guarded, notes = of_last_attempt(left.guarded)
     job = GuardedJob.of(guarded)
-    dumps, odd = of_one_job(dumps_of(left.dumps, job))
-    notes += odd
+    of_job = of_one_job(dumps_of(left.dumps, job))
+    dumps = list(of_job.dumps)
+    notes += of_job.notes
     for rank, each in job.ranks.items():
         if each.stack.frames:
             left.stacks[rank] = each.stack.as_thread(each.stacks_name)
@@ -135,6 +136,7 @@ def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, l
         num_microbatches=given.num_microbatches if given else None,
         schedule=given.schedule if given else None,
         gpus_per_node=given.gpus_per_node if given else None,
+        set_apart=of_job.set_apart,
     )
     return state, notes
 

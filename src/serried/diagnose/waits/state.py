@@ -132,6 +132,8 @@ class JobState:
     axes: tuple[tuple[str, int], ...] = ()
     """The layout's axes with their sizes, the fastest first; () where it is not known."""
     gpus_per_node: int | None = None
+    set_apart: frozenset[int] = frozenset()
+    """Ranks whose dumps are of another moment, and were left out: what they did is not known."""
 
     @classmethod
     def of(

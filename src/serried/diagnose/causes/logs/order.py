@@ -20,12 +20,12 @@ from serried.diagnose.causes.logs.exception import exception_candidates
 from serried.diagnose.causes.logs.inputs import input_candidates
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.nodes import node_candidates
-from serried.diagnose.causes.logs.numbers import numbered_by_launchers
 from serried.diagnose.causes.logs.sequence import Order, sequence
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.causes.logs.startup import startup_candidates
 from serried.diagnose.causes.logs.vague import vague_candidates
 from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.evidence.numbers import numbered_by_launchers
 from serried.diagnose.evidence.sign import Sign
 
 MOST_CAUSES = 4

@@ -83,6 +83,10 @@ _WHY = {
 }
 
 
+_CUT_OFF = ("gloo_closed", "reset", "gloo_timeout", "nccl_remote")
+"""What a rank says that was caught in a wait: who ended first, or never came, is another one."""
+
+
 def exit_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what processes ended by, as far as their codes tell."""
     by_meaning: dict[int, tuple[SignMeaning, list[Sign]]] = {}
@@ -97,6 +101,8 @@ def exit_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         else:
             shown = signs if meaning in (KILLED, SEGFAULT, BUS) else signs[:1]
             is_several = meaning is FAILED and len(_failed(told)) > 1
+            if meaning is FAILED and not is_several and _was_cut_off(told, signs[0]):
+                continue  # it ended because a peer had ended, as its own lines say
             yield candidate(told, SEVERAL_FAILED if is_several else meaning, shown)
 
 
@@ -139,6 +145,12 @@ def _tells_how(sign: Sign) -> bool:
 def _failed(told: LoggedSigns) -> set[int | None]:
     """Returns the ranks that ended with a code of their own; of several none is the first."""
     return {told.rank(sign.speaker) for sign in _ends(told) if _of_exit(told, sign) is FAILED}
+
+
+def _was_cut_off(told: LoggedSigns, end: Sign) -> bool:
+    """Tells whether a rank that ended says itself that it lost a peer, or waited to the limit."""
+    rank = told.rank(end.speaker)
+    return rank is not None and rank in told.ranks(told.of(*_CUT_OFF))
 
 
 def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:

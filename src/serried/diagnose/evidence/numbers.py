@@ -16,6 +16,7 @@ A job of several nodes whose log tells nothing of the kind leaves such a number 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -26,6 +27,8 @@ MOST_OF_A_NODE = 16
 """Ranks that one node may have: a number beyond is of a job of several nodes."""
 _SUMMARY = ("first_failure", "other_failure")
 _STARTS = ("launch", "started")
+_ATTEMPT = re.compile(r"(?:^|/)attempt_\d+/")
+"""What stands in the path of a file that torchrun keeps of one rank."""
 _Shifts = dict[tuple[str, str | None], set[int]]
 """By how much the ranks of the job lie above a node's numbers, for each file and host."""
 
@@ -63,6 +66,24 @@ def has_several_nodes(signs: Sequence[Sign]) -> bool:
         or any(shift > 0 for shift in _shifts(sign))
         for sign in signs
     )
+
+
+def is_of_one_launcher(signs: Sequence[Sign]) -> bool:
+    """Tells whether all lines are of one launcher's ranks, whose local numbers are the job's.
+
+    Its summary says so; a second console, or files of ranks in a second folder, may be of another
+    node, where local numbers mean others.
+    """
+    places = {
+        (is_own, sign.quote.source[: found.start()] if found else sign.quote.source)
+        for sign in signs
+        if sign.speaker.numbering is Numbering.LOCAL or sign.kind in _SUMMARY
+        for found in [_ATTEMPT.search(sign.quote.source)]
+        for is_own in [found is not None]
+    }
+    shifts = {shift for sign in signs if sign.kind in _SUMMARY for shift in _shifts(sign)}
+    is_one = all(sum(own is is_own for own, _ in places) < 2 for is_own in (True, False))
+    return shifts == {0} and is_one and not has_several_nodes(signs)
 
 
 def _shifts(sign: Sign) -> Iterator[int]:

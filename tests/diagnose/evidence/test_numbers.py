@@ -7,6 +7,9 @@ import pytest
 from serried.diagnose.causes.logs.order import log_causes
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.evidence.log_line import log_line
+from serried.diagnose.evidence.numbers import is_of_one_launcher
+from serried.diagnose.evidence.quote import Numbering, Quote, Speaker
+from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.reader import text_signs
 
 KILLED = "E0325 20:57:27.62 2606 api.py:869] failed (exitcode: -9) local_rank: 3 (pid: 2630)"
@@ -70,3 +73,24 @@ def test_a_process_that_ray_gave_a_rank_is_that_rank() -> None:
     assert first_cause(*started, error).ranks == (8,)
     assert first_cause(*started, died).ranks == (12,)
     assert first_cause(died).ranks is None
+
+
+SUMMARY = ("Root Cause (first observed failure):", "  rank      : 2 (local_rank: 2)",
+           "  exitcode  : -6 (pid: 2630)")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sources", "is_one"),
+    [
+        (("console.log", "t/attempt_0/2/stderr.log"), True),
+        (("console.log", "other_console.log"), False),
+        (("a/attempt_0/2/stderr.log", "b/attempt_0/2/stderr.log"), False),
+    ],
+)
+def test_a_launcher_that_speaks_of_one_node_tells_whose_a_local_number_is(
+    sources: tuple[str, ...], is_one: bool
+) -> None:
+    rows = [log_line(row, "console.log", number) for number, row in enumerate(SUMMARY, 1)]
+    ended = [Sign("native_abort", Quote(at, 1, ""), Speaker(2, Numbering.LOCAL)) for at in sources]
+    assert is_of_one_launcher([*text_signs(rows), *ended]) is is_one
+    assert not is_of_one_launcher(ended)
