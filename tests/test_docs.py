@@ -1,7 +1,8 @@
 """Examples in README and docs are run: what a page prints is what the command prints.
 
 A ``console`` block holds ``$ serried …`` commands and their output, where a line of ``…``
-stands for any lines; a ``pycon`` block is a doctest. ``test_printed`` runs ``sh`` blocks.
+stands for any lines; a ``pycon`` block is a doctest. A block of ``bash`` or ``text`` that begins
+with ``# name`` is a file that commands of its page read. ``test_printed`` runs ``sh`` blocks.
 """
 
 from __future__ import annotations
@@ -57,6 +58,15 @@ def examples() -> Iterator[Example]:
 
 
 EXAMPLES = list(examples())
+FILE = re.compile(r"# (\w+\.(?:sh|log))\n")
+
+
+def files_of(page: str) -> Iterator[tuple[str, str]]:
+    """Yields the files that a page shows, by their names."""
+    for kind in ("bash", "text"):
+        for own, _, body in blocks(kind):
+            if own.name == page and (named := FILE.match(body)):
+                yield named[1], body
 
 
 def test_the_tests_that_make_names_are_there() -> None:
@@ -76,6 +86,8 @@ def test_a_command_prints_what_the_page_shows(
     monkeypatch.chdir(tmp_path)
     for folder in ("tests", "benchmarks", "examples"):  # examples read files of the repository
         (tmp_path / folder).symlink_to(ROOT / folder)
+    for name, body in files_of(example.page):
+        (tmp_path / name).write_text(body, encoding="utf-8")
     if "runs/pp4" in example.command:
         Run(num_steps=6).write(tmp_path / "runs" / "pp4")
     name, *words = shlex.split(example.command)

@@ -48,9 +48,10 @@ NEEDS = {
     ),
     "ranks of its own for a minute": ("serried tune",),
     "a job that hangs or is slow": (
+        "mkdir -p evidence",
         "py-spy dump",
         "serried collect",
-        "serried diagnose evidence/",
+        "serried diagnose evidence",
         "serried diagnose logs/",
         "serried diagnose runs/",
     ),
@@ -133,7 +134,16 @@ def test_the_slow_rank_of_the_tutorial_is_the_one_that_is_named(
     assert told.out.startswith("rank 1 on ") and "loading data" in told.out
 
 
-def run_printed(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+@SLOW
+def test_the_rank_that_hangs_the_tutorial_is_the_one_that_is_named(
+    serried: Call, tmp_path: Path
+) -> None:
+    run_printed("hangs.py", tmp_path, code=1)
+    told = serried("diagnose", str(tmp_path / "evidence"))
+    assert told.out.startswith("rank 2 left out all_reduce of world and went on to barrier 11 ")
+
+
+def run_printed(name: str, folder: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Runs a program of a page in a folder, by the command that the page prints."""
     (command,) = {each for block in BLOCKS for each in block if each.split()[-1] == name}
     (folder / name).write_text(PROGRAMS[name], encoding="utf-8")
@@ -142,7 +152,7 @@ def run_printed(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [*started, *words], cwd=folder, capture_output=True, text=True, timeout=500
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done
 
 

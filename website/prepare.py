@@ -13,13 +13,16 @@ from pathlib import Path
 
 import yaml
 
-from website import commands, reference
+from website import commands, reference, schemas
 from website.reading import bare, language_of, navigation, site_markdown
 
 ROOT = Path(__file__).parent.parent
 WEBSITE = Path(__file__).parent
 LANGUAGES = ("en", "zh")
-TITLES = {"en": ("Start", "Commands", "Python reference"), "zh": ("首页", "命令", "Python 参考")}
+TITLES = {
+    "en": ("Start", "Commands", "Python reference", "JSON schemas"),
+    "zh": ("首页", "命令", "Python 参考", "JSON schema"),
+}
 
 
 def main() -> None:
@@ -41,6 +44,9 @@ def prepare(folder: Path, lang: str) -> None:
         place = folder / "docs" / picture.relative_to(ROOT / "docs")
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(picture, place)
+    (folder / "docs" / "schemas").mkdir()
+    for schema in schemas.files():
+        shutil.copyfile(schema, folder / "docs" / "schemas" / schema.name)
     shutil.copytree(WEBSITE / "theme", folder / "theme")
     told = yaml.safe_dump(configuration(lang), allow_unicode=True, sort_keys=False)
     (folder / "mkdocs.yml").write_text(told, encoding="utf-8")
@@ -62,8 +68,8 @@ def written(lang: str) -> dict[str, str]:
 
 
 def generated(lang: str) -> dict[str, str]:
-    """Returns the pages that are made of the package itself: its commands, its docstrings."""
-    return commands.pages(lang) | reference.pages(lang)
+    """Returns the pages that are made of the package itself: commands, docstrings, schemas."""
+    return commands.pages(lang) | reference.pages(lang) | schemas.pages(lang)
 
 
 def pictures() -> list[Path]:
@@ -83,12 +89,13 @@ def configuration(lang: str) -> dict[str, object]:
 def nav(lang: str) -> list[object]:
     """Returns the navigation: the index's table, which names each page once, then what is made."""
     index = (ROOT / "docs" / ("index.zh.md" if lang == "zh" else "index.md")).read_text("utf-8")
-    start, made, python = TITLES[lang]
+    start, made, python, documents = TITLES[lang]
     return [
         {start: "index.md"},
         *navigation(index),
         {made: list(commands.pages(lang))},
         {python: list(reference.pages(lang))},
+        {documents: list(schemas.pages(lang))},
     ]
 
 

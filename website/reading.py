@@ -10,6 +10,8 @@ BLOCK = re.compile(r"^( *)(`{3,}).*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 SWITCH = re.compile(r"[ \n]?[(（]\[(?:中文|English)\]\([\w./-]+\.md\)[)）]")
 """The link to a page's other language, which the site has on top of every page."""
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:|#)([^)\s]+)\)")
+INSIDE = {"../src/serried/schemas": "schemas.md"}
+"""Folders of the repository that have a page in the site."""
 ITEM = re.compile(r"([-*]|\d+\.) ")
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 
@@ -82,6 +84,9 @@ def _prose(text: str, path: str, pages: Collection[str]) -> str:
         mark, label, target = match.groups()
         name, _, place = target.partition("#")
         found = bare(posixpath.normpath(posixpath.join(posixpath.dirname(path), name)))
+        if found in INSIDE:
+            there = posixpath.relpath(INSIDE[found], posixpath.dirname(path) or ".")
+            return f"{mark}[{label}]({there})"
         if name and found not in pages:
             inside = found.removeprefix("../")
             return label if f"`{inside}`" == label or inside in label else f"{label} (`{inside}`)"

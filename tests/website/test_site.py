@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import serried
-from website import commands, reference
+from serried.schemas import json_schema, schema_names
+from website import commands, reference, schemas
 from website.built import main
 from website.links import faults
 from website.prepare import ROOT, generated, nav, prepare, written
@@ -75,6 +77,17 @@ def test_a_link_names_the_page_and_not_its_language() -> None:
 def test_no_page_of_the_site_offers_itself_as_its_other_language(lang: str) -> None:
     # The link stands alone in its parentheses, where the site leaves it out.
     assert [name for name, text in written(lang).items() if re.search(OTHER, text)] == []
+
+
+@BOTH
+def test_every_schema_lies_beside_the_page_that_lists_them(lang: str, tmp_path: Path) -> None:
+    prepare(tmp_path, lang)
+    listed = schemas.pages(lang)[schemas.PAGE]
+    for name in schema_names():
+        path = re.search(rf"\[`{re.escape(name)}`\]\((schemas/[\w-]+\.json)\)", listed)
+        assert path is not None
+        assert json.loads((tmp_path / "docs" / path[1]).read_text("utf-8")) == json_schema(name)
+    assert "(schemas.md)" in written(lang)["stable.md"]
 
 
 def test_a_list_behind_a_sentence_is_a_list() -> None:
