@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from serried.diagnose.evidence.attempt import earlier_files, is_of_attempt, parted
-from serried.diagnose.evidence.log_file import LogFile
+from serried.diagnose.evidence.log_file import LogFile, file_speaker
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.numbers import is_of_one_launcher, numbered_by_launchers
-from serried.diagnose.evidence.quote import Numbering
+from serried.diagnose.evidence.quote import Numbering, Quote
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.source_lines import SourceLines
 from serried.diagnose.evidence.text.reader import text_signs
@@ -59,7 +59,7 @@ def gather(
             continue
         log = LogFile(file, names[file], hear, () if file in earlier else heard_by)
         heard = _Heard(code)
-        told[file] = list(text_signs(heard.lines(log)))
+        told[file] = [*text_signs(heard.lines(log)), *_own_log(log)]
         notes += _restarts(log.name, told[file])
         is_last = file not in earlier and file.stat().st_size <= STACK_BYTES.most
         if heard.is_fatal and is_last:
@@ -154,6 +154,13 @@ def named_by_process(signs: list[Sign], rank_of_pid: Mapping[int, int]) -> list[
         else sign
         for sign in signs
     ]
+
+
+def _own_log(log: LogFile) -> Iterator[Sign]:
+    """Yields that a log of one rank is there, whatever it tells."""
+    speaker = file_speaker(str(log.path))
+    if log.num_lines and speaker.rank is not None:
+        yield Sign("own_log", Quote(log.name, log.num_lines, ""), speaker)
 
 
 class _Heard:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from serried.diagnose.evidence.log_line import log_line
+from serried.diagnose.evidence.quote import Quote, Speaker
+from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.waits.endings import Endings, endings_of
 
@@ -51,3 +53,9 @@ def test_a_rank_that_was_stopped_from_the_keyboard_has_not_ended_of_itself() -> 
         lines = enumerate([*rows, name], 1)
         signs = text_signs(log_line(f"[rank1]: {text}", "rank_1.log", n) for n, text in lines)
         assert set(endings_of(list(signs)).dead) == dead
+
+
+def test_ranks_that_only_their_own_logs_or_the_launcher_show_are_of_the_job() -> None:
+    assert endings(SAID_NOTHING, -15).known == {0}
+    own = Sign("own_log", Quote("rank_3.log", 7, ""), Speaker(3))
+    assert endings_of([own]).known == {3}

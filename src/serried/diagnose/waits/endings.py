@@ -21,6 +21,8 @@ _KILLED = -9
 _ABORTED = -6
 _OF_WAITING = ("timeout", "nccl_remote")
 """Signs of a rank that waited, or whose peer went away: torch's watchdog then aborts it."""
+_OF_JOB = ("own_log", "first_failure", "other_failure")
+"""Signs that name a rank of the job, however it ended."""
 _TOLD_TO_END = ("KeyboardInterrupt", "SignalException")
 """What a process raises that somebody stops from outside (Ctrl-C): it has not ended of itself."""
 _CAUGHT = frozenset({"gloo_closed", "gloo_timeout"})
@@ -42,6 +44,8 @@ class Endings:
     """By rank, how many came there."""
     fingerprints: dict[int, Sign] = field(default_factory=dict)
     """By rank, what torch's check says of two sides of a collective."""
+    known: set[int] = field(default_factory=set)
+    """Ranks that the job has: their own logs are there, or the launcher lists them."""
     listed: set[int] = field(default_factory=set)
     """Ranks of one host that its launcher lists, which leaves out who ended with code 0; empty
     where one of them failed by anything but a peer's end."""
@@ -68,6 +72,8 @@ def endings_of(signs: Iterable[Sign]) -> Endings:
             continue
         if sign.kind in _OF_WAITING:
             waited.add(rank)
+        if sign.kind in _OF_JOB:
+            found.known.add(rank)
         if sign.kind == "exception":
             _exception(found, rank, sign, (sign.quote.source, sign.quote.line) in caught)
         elif sign.kind == "gloo_size":

@@ -146,7 +146,15 @@ def _world_size(left: LeftBehind, dumps: list[FlightDump], ends: Endings) -> int
         return left.given.world_size
     seen = [each.file.header.record.job.world_size - 1 for each in left.guarded]
     return 1 + max(
-        [*highest_ranks(dumps), *seen, *left.stacks, *left.process_states, *ends.failed_in, 0]
+        [
+            *highest_ranks(dumps),
+            *seen,
+            *left.stacks,
+            *left.process_states,
+            *ends.failed_in,
+            *ends.known,
+            0,
+        ]
     )
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate
-from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
-from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
+from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.finding import said
 
 _PEER = said("look at the peer first: its log, its kernel log, whether its process still lives")
@@ -27,6 +27,12 @@ _NAMES = said(
     "use an address instead of a name, or make the name resolve on every host (getent hosts NAME)"
 )
 _FIREWALL = said("open the port between the hosts (nc -vz HOST PORT), and check MASTER_ADDR")
+
+_KILLED = said(
+    "ask the kernel of its host whether it ended that process (dmesg -T), the scheduler whether a "
+    "limit did, and the launcher for its exit code; a return before the last step leaves no word "
+    "either"
+)
 
 _MEANINGS = (
     SignMeaning(
@@ -262,10 +268,42 @@ _MEANINGS = (
 )
 
 
+def _who_is_left(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields the one rank that lost no peer where all others did: whose end they tell of.
+
+    A process that loses a peer ends after that peer, so whoever ended first lost none. Every
+    rank's own log has to be there.
+    """
+    lost_by = told.of("reset", "gloo_closed")
+    lost, logged = set(told.ranks(lost_by)), set(told.ranks(told.of("own_log")))
+    silent = logged - lost
+    if len(silent) != 1 or len(logged) < 3 or logged != set(range(len(logged))) or lost - logged:
+        return
+    [rank] = silent
+    own = [sign for sign in told.signs if told.rank(sign.speaker) == rank]
+    if any(sign.kind not in ("own_log", "other_failure", "closing") for sign in own):
+        return  # it says itself how it was
+    cause = Cause(
+        CauseClass.HANG,
+        "dead",
+        (rank,),
+        said(
+            "rank {rank} ended first, and without a word: its log tells of no error, and all "
+            "other ranks whose logs are here lost the connection to a peer",
+            rank=rank,
+        ),
+        confidence=0.7,
+        quotes=quotes(lost_by),
+        cures=(_KILLED,),
+    )
+    yield RankedCause(cause, Standing.ENDED, told.place(lost_by[0]))
+
+
 def connection_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what kept ranks from reaching one another, unless results came after it."""
     measured = told.of("measured")
     since = told.place(measured[-1]) if measured else -1
+    yield from _who_is_left(told)
     for meaning in _MEANINGS:
         signs = [sign for sign in told.of(*meaning.kinds) if told.place(sign) > since]
         if signs:
