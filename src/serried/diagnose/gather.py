@@ -47,7 +47,7 @@ def gather(
     not among the files. Raises InputError for a place that is not there or cannot be read.
     """
     recorded = recordings_in(places)
-    files = [file for place in places for file in _files(place) if file not in recorded.files]
+    files = [file for place in places for file in files_of(place) if file not in recorded.files]
     job, code, steps, going_on = JobFiles(), SourceLines(), StepLines(), GoingOn()
     names, earlier, heard_by = _names(files), earlier_files(files), (steps.hear, going_on.hear)
     told: dict[Path, list[Sign]] = {}
@@ -200,7 +200,7 @@ def _least_parts(file: Path) -> int:
     return 3 if is_of_attempt(file) else 1 + ("rank" in file.parent.name)
 
 
-def _files(place: Path) -> list[Path]:
+def files_of(place: Path) -> list[Path]:
     """Returns the files of a place; of a folder not those that are hidden, such as half written.
 
     Links to folders are followed; a folder that several ways lead to is read once.

@@ -41,7 +41,9 @@ def served(
         app: ASGIApp = application(desk, Gate(host, port, token, behind))
         if below:
             app = Starlette(routes=[Mount(below, app)])
-        server = uvicorn.Server(uvicorn.Config(app, **SETTINGS))
+        # A page that is open still may listen to what changes.
+        config = uvicorn.Config(app, timeout_graceful_shutdown=1, **SETTINGS)
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from serried.trace.formats.reading import read_trace
 from serried.views.web.diagnose.cases import read_case
+from serried.views.web.opening import followed
+from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
+from tests.trace.recorded_run import Run
 from tests.views.web.diagnose.test_cases import KILLED
 from tests.views.web.served import served
 
@@ -77,3 +83,35 @@ def test_a_link_to_a_second_diagnosis_shows_its_own_layout_and_a_click_brings_it
         workbench.click(".other-layout button")
         assert workbench.value("world_size") == "3"
         assert workbench.page.locator("#map-key .state svg").count(), "shapes tell states too"
+
+
+def test_a_diagnosis_in_view_follows_its_evidence(
+    page_of: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "LOOK_S", 0.05)
+    monkeypatch.setattr(followed, "REST", 1.0)
+    log = tmp_path / "job" / "console.log"
+    log.parent.mkdir()
+    log.write_text("step 1 | loss 2.0\n")
+    with served(cases=[read_case(log.parent)]) as address:
+        workbench = page_of(address)
+        assert "nothing wrong" in workbench.read("diagnosis()")["verdict"]
+        assert "As of" in workbench.text("#diagnose-live")
+        log.write_text(KILLED)
+        workbench.page.get_by_text("signal 9").first.wait_for()
+        workbench.settle()
+        told = workbench.read("diagnosis()")
+        assert "rank 5" in told["verdict"]
+        assert told["states"][5] == 3
+        workbench.page.goto("about:blank")
+
+
+def test_a_recorded_run_in_view_is_diagnosed_in_its_tab(page_of: Open, tmp_path: Path) -> None:
+    run = Run(pp=2, num_microbatches=2, num_steps=2).write(tmp_path / "first")
+    with served([NamedTrace.read("first", read_trace([run]), run)]) as address:
+        workbench = page_of(address, "view=diagnose")
+        workbench.page.wait_for_url("**diagnosed=first*")
+        workbench.settle()
+        assert workbench.read("diagnosis()")["name"] == "first"
+        assert workbench.value("world_size") == "2"
+        workbench.page.goto("about:blank")

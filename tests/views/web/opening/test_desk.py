@@ -12,8 +12,7 @@ from serried.finding import Sentence
 from serried.limits import UPLOAD_BYTES
 from serried.trace.formats.reading import read_trace
 from serried.trace.model.progress import unheard
-from serried.views.web.opening import desk as opening_desk
-from serried.views.web.opening import reading
+from serried.views.web.opening import apart, reading
 from serried.views.web.opening.apart import ReaderProcess
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.kinds import TABS, Kind
@@ -78,7 +77,7 @@ def test_the_terminal_hears_what_the_page_is_told(tmp_path: Path) -> None:
 def test_what_is_large_is_read_in_a_process_of_its_own_and_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening_desk, "APART_BYTES", 1)
+    monkeypatch.setattr(apart, "APART_BYTES", 1)
     folder = RUN.write(tmp_path / "run")
     desk = OpeningDesk()
     desk.open(folder)
@@ -94,7 +93,7 @@ def test_what_is_large_is_read_in_a_process_of_its_own_and_is_the_same(
 def test_a_process_that_is_cancelled_ends_and_the_next_thing_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening_desk, "APART_BYTES", 1)
+    monkeypatch.setattr(apart, "APART_BYTES", 1)
     begun = threading.Event()
     read = ReaderProcess.read
 

@@ -11,9 +11,12 @@ import httpx
 import pytest
 
 from serried.limits import Limit
+from serried.trace.formats.reading import read_trace
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import Opening, openings_answer
+from serried.views.web.trace.payload import NamedTrace
 from serried.views.web.wire import coming
+from tests.trace.recorded_run import Run
 from tests.views.web.opening.samples import FILES, LOG, SCRIPT
 from tests.views.web.served import served
 from tests.views.web.wire.test_dropped import framed
@@ -152,7 +155,9 @@ def test_more_than_may_be_copied_is_refused_with_the_command_that_opens_it(
     )
 
 
-@pytest.mark.parametrize("path", ["recognise", "open", "openings/cancel?number=0"])
+@pytest.mark.parametrize(
+    "path", ["recognise", "open", "openings/cancel?number=0", "openings/diagnose?trace=0"]
+)
 def test_a_page_of_another_site_cannot_open_anything(path: str, client: httpx.Client) -> None:
     kinds = {"Content-Type": "text/plain"}
     assert client.post(f"/api/{path}", content=b"{}", headers=kinds).status_code == 415
@@ -161,3 +166,28 @@ def test_a_page_of_another_site_cannot_open_anything(path: str, client: httpx.Cl
 def test_what_was_not_opened_cannot_be_cancelled(client: httpx.Client) -> None:
     answer = client.post("/api/openings/cancel?number=x", headers=BINARY)
     assert answer.json()["error"].startswith("nothing was opened under number -1; 0 were")
+
+
+def test_a_recorded_run_is_diagnosed_once_where_it_is_asked_for(copies: Path) -> None:
+    run = Run(pp=1, num_microbatches=1, num_steps=1).write(copies / "run")
+    desk = OpeningDesk([NamedTrace.read("run", read_trace([run]), run)])
+    with served(desk) as address, httpx.Client(base_url=address, timeout=60) as visitor:
+        for _ in range(2):
+            answer = visitor.post("/api/openings/diagnose?trace=0", headers=BINARY)
+            assert answer.json() == {"number": 0}
+        (told,) = followed(visitor)
+        assert (told["state"], told["case"]) == ("done", "run")
+        (case,) = visitor.get("/api/cases").json()["cases"]
+        assert (case["question"]["world_size"], case["is_followed"]) == ("1", True)
+        refused = visitor.post("/api/openings/diagnose?trace=1", headers=BINARY)
+        assert refused.json()["error"].startswith("there is no recorded run 1 here")
+
+
+def test_what_is_dropped_stands_still_and_a_diagnosis_there_is_not_is_refused(
+    client: httpx.Client,
+) -> None:
+    client.post("/api/open", content=sent("x.log", ("x.log", LOG)), headers=BINARY)
+    followed(client)
+    (line,) = client.get("/api/cases/events?case=0").text.split("\n\n")[:-1]
+    assert json.loads(line.removeprefix("data: "))["state"] == "still"
+    assert client.get("/api/cases/events?case=1").json()["error"].startswith("there is no diag")

@@ -7,6 +7,7 @@ NaN                 nothing is known of it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -20,9 +21,11 @@ from serried.diagnose.diagnosis import Cause, Diagnosis
 from serried.diagnose.gather import gather
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.reason import diagnosed
+from serried.diagnose.steps.long_run import LongRun
 from serried.errors import InputError
 from serried.trace.model.progress import Listener, unheard
 from serried.trace.model.record import TracedJob
+from serried.trace.model.trace import Trace
 from serried.views.diagnose.document import diagnosis_document
 from serried.views.sentences import LANGUAGES, say
 from serried.views.web.diagnose.drawing import drawing
@@ -50,15 +53,26 @@ class NamedCase:
     question: Mapping[str, Any]
     """The words that ask for the job's layout; all ranks as replicas where none is known."""
     world_size: int
+    place: Path | None = None
+    """Where its evidence lies and may change; None where it was written down, or is a copy."""
+    read_at: float | None = None
+    """When its evidence was read, in seconds since 1970; None where that is not known."""
+    revision: int = 0
+    """How often its evidence was read again and told something else."""
 
 
 def read_case(path: Path, name: str = "", listener: Listener = unheard) -> NamedCase:
     """Gathers what lies at ``path`` and diagnoses it; raises InputError as ``gather`` does."""
+    read_at = time.time()  # what comes while it is read may be missed
     evidence = gather([path], listener)
     diagnosis = diagnosed(evidence)
-    world = max(diagnosis.world_size or 1, *(rank + 1 for rank in _named(diagnosis)), 1)
-    question = question_of(_job(evidence, world))
-    return NamedCase(name or path.name or str(path), diagnosis, question, world)
+    recorded = _recorded(evidence)
+    said = [each for each in (diagnosis.world_size, recorded and recorded.world_size) if each]
+    world = max((*said, *(rank + 1 for rank in _named(diagnosis))), default=1)
+    is_of_recording = recorded is not None and recorded.world_size >= world
+    question = question_of(recorded if is_of_recording else _job(evidence, world))
+    called = name or path.name or str(path)
+    return NamedCase(called, diagnosis, question, world, place=path, read_at=read_at)
 
 
 def cases_answer(cases: Sequence[NamedCase]) -> dict[str, Any]:
@@ -71,6 +85,9 @@ def case_answer(case: NamedCase) -> dict[str, Any]:
     return {
         "name": case.name,
         "question": case.question,
+        "read_at": case.read_at,
+        "revision": case.revision,
+        "is_followed": case.place is not None,
         "in": {lang: _told(case, lang) for lang in LANGUAGES},
     }
 
@@ -151,6 +168,16 @@ def _named(diagnosis: Diagnosis) -> set[int]:
     culprits = {rank for cause in diagnosis.causes for rank in cause.ranks or ()}
     waiting = {each.rank for cause in diagnosis.causes for each in cause.waiting}
     return culprits | waiting | {*diagnosis.ranks_heard}
+
+
+def _recorded(evidence: Evidence) -> TracedJob | None:
+    """Returns the job of the run that serried recorded, None where none or several were."""
+    match evidence.recordings:
+        case (Trace() as trace,):
+            return trace.job
+        case (LongRun() as long,):
+            return long.run.trace.job
+    return None
 
 
 def _job(evidence: Evidence, world: int) -> TracedJob:

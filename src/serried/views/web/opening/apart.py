@@ -28,6 +28,8 @@ from serried.views.web.opening.kinds import Kind
 if TYPE_CHECKING:
     from serried.views.web.opening.reading import Opened
 
+APART_BYTES = 32 << 20
+"""Files that hold more are read in a process of their own."""
 _LENGTH = struct.Struct("<Q")
 
 

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,10 @@ from serried.views.web.wire.coming import Coming, require_room
 if TYPE_CHECKING:
     from serried.views.web.check.heat import NamedCheck
     from serried.views.web.diagnose.cases import NamedCase
+    from serried.views.web.opening.followed import FollowedCases
     from serried.views.web.opening.reading import Opened
     from serried.views.web.trace.payload import NamedTrace
 
-APART_BYTES = 32 << 20
-"""Files that hold more are read in a process of their own."""
 Tell = Callable[[Sentence | SerriedError], None]
 """Hears what is said of an opening, as for the terminal."""
 
@@ -76,6 +76,23 @@ class OpeningDesk:
             self._is_held = False
             self._start()
 
+    def diagnose(self, number: int) -> Opening:
+        """Begins to diagnose the run of a trace, or returns the opening that does.
+
+        Raises InputError where there is no such trace, or where nothing of it lies in a folder.
+        """
+        named = self.traces[number] if 0 <= number < len(self.traces) else None
+        if named is None or named.evidence is None:
+            raise InputError(
+                "there is no recorded run {number} here whose folder could be diagnosed",
+                number=number,
+            )
+        for each in self.openings:
+            is_alive = each.state in ("reading", "done")
+            if is_alive and each.kind is Kind.LOG and each.place == named.evidence:
+                return each
+        return self.open(named.evidence, named.name, Recognised(Kind.LOG, ()))
+
     def cancel(self, number: int) -> None:
         """Ends an opening; raises InputError where there is none of that number."""
         opening = self.opening(number)
@@ -93,6 +110,23 @@ class OpeningDesk:
                 count=len(self.openings),
             )
         return self.openings[number]
+
+    def case(self, number: int) -> NamedCase:
+        """Returns a diagnosis; raises InputError where there is none of that number."""
+        if not 0 <= number < len(self.cases):
+            raise InputError(
+                "there is no diagnosis {number} here; {count} are open, numbered from 0",
+                number=number,
+                count=len(self.cases),
+            )
+        return self.cases[number]
+
+    @cached_property
+    def followed(self) -> FollowedCases:
+        """Follows the evidence of the diagnoses that pages show."""
+        from serried.views.web.opening.followed import FollowedCases
+
+        return FollowedCases(self.cases)
 
     @property
     def reading(self) -> list[Opening]:
@@ -177,7 +211,7 @@ class OpeningDesk:
                 yield opening
 
     def _read(self, opening: Opening) -> Opened:
-        from serried.views.web.opening.apart import ReaderProcess
+        from serried.views.web.opening.apart import APART_BYTES, ReaderProcess
         from serried.views.web.opening.prepared import prepared
 
         def hear(sentence: Sentence) -> None:
@@ -209,6 +243,8 @@ class OpeningDesk:
             found |= {"check": len(self.checks)}
         taken = {each.name for each in self.cases}
         cases = [replace(each, name=_free(each.name, taken)) for each in opened.cases]
+        if self._folder is not None and opening.place.is_relative_to(self._folder):
+            cases = [replace(each, place=None) for each in cases]  # nobody writes to a copy
         if cases:
             found |= {"case": cases[0].name}
         self.traces += opened.traces

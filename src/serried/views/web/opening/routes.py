@@ -5,6 +5,8 @@ POST ./api/open                 the files               the number of the openin
 POST ./api/openings/cancel?number=N
 GET  ./api/openings/events      every opening, as server-sent events, until all are read
 GET  ./api/openings/launch?number=N&…   launch files that were opened, with answers
+POST ./api/openings/diagnose?trace=N     the run of a trace, diagnosed
+GET  ./api/cases/events?case=N  what changes of a diagnosis, as server-sent events
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import PurePosixPath
 from typing import Any
 
+import anyio
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -69,9 +72,17 @@ def opening_routes(desk: OpeningDesk) -> list[Route]:
         await run_in_threadpool(desk.cancel, _number(request))
         return JSONResponse(openings_answer(desk.openings))
 
+    async def diagnose(request: Request) -> Response:
+        opening = await run_in_threadpool(desk.diagnose, _number(request, "trace"))
+        return JSONResponse({"number": opening.number})
+
     async def events(_: Request) -> Response:
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(_events(desk), media_type="text/event-stream", headers=headers)
+        return _streamed(_events(desk))
+
+    async def case_events(request: Request) -> Response:
+        number = _number(request, "case")
+        desk.case(number)
+        return _streamed(_case_events(desk, number))
 
     async def launch(request: Request) -> Response:
         return await run_in_threadpool(
@@ -84,7 +95,9 @@ def opening_routes(desk: OpeningDesk) -> list[Route]:
         Route("/api/recognise", _sent(recognise), methods=["POST"]),
         Route("/api/open", _sent(open_files), methods=["POST"]),
         Route("/api/openings/cancel", _sent(cancel), methods=["POST"]),
+        Route("/api/openings/diagnose", _sent(diagnose), methods=["POST"]),
         Route("/api/openings/events", events),
+        Route("/api/cases/events", _told(case_events)),
         Route("/api/openings/launch", _told(launch)),
     ]
 
@@ -124,6 +137,26 @@ async def _events(desk: OpeningDesk) -> AsyncIterator[str]:
         version = await run_in_threadpool(desk.wait, version, HEARTBEAT_S)
 
 
+async def _case_events(desk: OpeningDesk, number: int) -> AsyncIterator[str]:
+    """Yields what is told of a diagnosis at each change, as long as somebody listens."""
+    from serried.views.web.opening.followed import LOOK_S
+
+    before: dict[str, Any] = {}
+    while True:
+        told = await run_in_threadpool(desk.followed.look, number)
+        # A line without a meaning shows whether anybody listens still.
+        yield ":\n\n" if told == before else f"data: {json.dumps(told, ensure_ascii=False)}\n\n"
+        if told["state"] == "still":
+            return
+        before = told
+        await anyio.sleep(LOOK_S)
+
+
+def _streamed(events: AsyncIterator[str]) -> Response:
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
 def _launch(desk: OpeningDesk, request: Request) -> dict[str, Any]:
     from serried.views.web.layout.launch import launch_answer
 
@@ -131,8 +164,8 @@ def _launch(desk: OpeningDesk, request: Request) -> dict[str, Any]:
     return launch_answer(files, words_of_request(request))
 
 
-def _number(request: Request) -> int:
-    text = request.query_params.get("number", "")
+def _number(request: Request, name: str = "number") -> int:
+    text = request.query_params.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 
 

@@ -101,7 +101,7 @@ class LiveRun:
     def _silence(self, idle_s: float) -> Sentence:
         return said(
             "no rank has recorded a span for {seconds} s: the job hangs, was killed, or does what "
-            "is not recorded; serried diagnose {place} tells more",
+            "is not recorded; the Diagnose tab, or serried diagnose {place}, tells more",
             seconds=int(idle_s // SILENT_S) * SILENT_S,
             place=self.named.place,
         )

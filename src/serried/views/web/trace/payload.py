@@ -25,6 +25,7 @@ from serried.plan.step_plan import PLAN_FILE
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.gpu.analysis import GpuAnalysis, analyse_gpus
 from serried.trace.gpu.timeline import gpu_timeline
+from serried.trace.merge.files import PATTERN
 from serried.trace.model.record import TracedJob
 from serried.trace.model.span_groups import SpanGroup
 from serried.trace.model.trace import Trace
@@ -83,6 +84,13 @@ class NamedTrace:
         return Lock()
 
     @property
+    def evidence(self) -> Path | None:
+        """The folder that serried's ranks recorded to, to be diagnosed; None for anything else."""
+        if self.gpus is not None or self.place is None or not self.place.is_dir():
+            return None
+        return self.place if next(self.place.glob(PATTERN), None) else None
+
+    @property
     def has_step_plan(self) -> bool:
         """Whether the plan of its step lies beside it."""
         return self.place is not None and (self.place / PLAN_FILE).is_file()
@@ -117,6 +125,7 @@ def traces_answer(
                 "job": asdict(each.trace.job),
                 "question": question_of(each.trace.job),
                 "has_step_plan": each.has_step_plan,
+                "has_evidence": each.evidence is not None,
             }
             for each in traces
         ],

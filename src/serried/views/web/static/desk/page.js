@@ -102,7 +102,9 @@ export class Page {
     this.schedules = makeSchedules(this.layout);
     /** Parts whose module is fetched once it is needed. */
     this.later = [this.plan, this.schedules, this.player, this.sharding];
+    /** @type {Tabs} */
     this.tabs = new Tabs(this);
+    /** @type {Opener} */
     this.opener = new Opener(this);
     this.tools = makeMapTools(this.layout, this.map, this.heats);
     /** Kept once the page has shown what its address holds. */

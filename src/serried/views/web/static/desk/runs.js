@@ -14,8 +14,8 @@ import { asksFor, namesJob, namesRun, namesTab, withJob } from "./state/fields.j
  * @property {Record<string, string | string[]>} question
  */
 /**
- * @typedef {Measured & {run: string, has_step_plan: boolean}} Offer  a trace to show, and whether
- *   the plan of its step lies beside it
+ * @typedef {Measured & {run: string, has_step_plan: boolean, has_evidence: boolean}} Offer  a trace
+ *   to show, whether the plan of its step lies beside it, and whether its folder can be diagnosed
  */
 /**
  * @typedef {object} Told  what there is, is read still, and could not be

@@ -14,6 +14,7 @@ import { Tour } from "./tour.js";
  *   schedules: {take(): Promise<unknown>},
  *   selection: import("./selection.js").Selection,
  *   learn: {take(): Promise<unknown>},
+ *   opener?: {diagnose(): boolean},
  * }} Tabbed  the page around the tabs
  */
 
@@ -73,6 +74,8 @@ export class Tabs {
       run: !page.runs.isShown,
       diagnose: !page.diagnosis.cases.length && !page.diagnosis.shown,
     };
+    if (view === "diagnose" && isAbsent.diagnose && page.opener?.diagnose())
+      isAbsent.diagnose = false;
     const absent = /** @type {Record<string, boolean>} */ (isAbsent)[view] ?? false;
     byId("absent").hidden = !absent;
     byId("absent").replaceChildren(...(absent && has(`absent.${view}`) ? this._absent() : []));

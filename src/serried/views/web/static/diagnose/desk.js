@@ -7,7 +7,8 @@ import { onThemeChange, theme } from "../base/theme.js";
 import { Waiting } from "../base/waiting.js";
 import { WaitArrows } from "./arrows.js";
 import { chainDrawing } from "./chain.js";
-import { findingOf } from "./found.js";
+import { findingOf, sameFinding } from "./found.js";
+import { LiveCase } from "./live.js";
 import { EXAMPLE } from "./state.js";
 import { evidenceItems, findingCard, items } from "./words.js";
 
@@ -44,6 +45,10 @@ export class DiagnoseDesk {
     /** The example, once it was asked for. @type {Case | null} */
     this.example = null;
     this.arrows = new WaitArrows(host.spot);
+    this.live = new LiveCase({
+      numberOf: (shown) => this.cases.indexOf(shown),
+      renew: () => this.waiting.until(this._renew()),
+    });
     /** How wide the chain was drawn, in em. */
     this.drawn = 0;
     this.waiting = new Waiting((error) => {
@@ -91,6 +96,20 @@ export class DiagnoseDesk {
     this.cases = (await askDocument("cases")).cases;
   }
 
+  /** Asks for the diagnoses again, and shows what is new of the one in view. */
+  async _renew() {
+    const { shown } = this;
+    const { finding } = this.host.store.state;
+    const isOwn = shown && this.host.isOwn(shown);
+    await this.open();
+    if (!shown || !this.shown) return;
+    const kept = sameFinding(this.shown.in.en, findingOf(shown.in.en, finding));
+    if (kept !== finding) this.host.store.set({ finding: kept });
+    // More ranks may be known of by now than the map was drawn with.
+    if (isOwn && !this.host.isOwn(this.shown)) this.show(this.shown.name, kept);
+    else await this._take();
+  }
+
   /** Shows the first diagnosis; false where there is none. */
   showFirst() {
     if (this.cases.length) this.show(this.cases[0].name);
@@ -109,6 +128,7 @@ export class DiagnoseDesk {
     const { shown } = this;
     for (const id of ["diagnose-section", "diagnose-told"]) byId(id).hidden = !shown;
     byId("absent").hidden ||= Boolean(shown);
+    this.live.take(shown);
     this._tell();
     await this._ask();
   }
@@ -130,11 +150,12 @@ export class DiagnoseDesk {
     const { shown } = this;
     const finding = this.host.store.state.finding || "0";
     const named = shown === this.example ? EXAMPLE : this.cases.indexOf(shown ?? this.cases[0]);
-    const of = shown ? `case=${named}&finding=${finding}` : "";
+    const asked = shown ? `case=${named}&finding=${finding}` : "";
+    const of = asked && `${asked} ${shown?.revision}`;
     if (of !== this.states.of)
       this.states = {
         of,
-        heat: of ? this.host.heatOf(await askPayload(`case/states?${of}`)) : null,
+        heat: of ? this.host.heatOf(await askPayload(`case/states?${asked}`)) : null,
       };
     this.host.warmed();
     this._tell();
@@ -144,6 +165,7 @@ export class DiagnoseDesk {
   _tell() {
     const { shown } = this;
     if (!shown || !document.documentElement.dataset.spoken) return;
+    this.live.show();
     const diagnosis = shown.in[language()] ?? shown.in.en;
     const finding = findingOf(diagnosis, this.host.store.state.finding);
     const [first, ...rest] = finding.summary ?? [finding.verdict];
@@ -152,6 +174,7 @@ export class DiagnoseDesk {
     byId("diagnose-verdict").replaceChildren(
       make("strong", {}, first),
       ...lines,
+      ...(this.live.line.hidden ? [] : [this.live.line]),
       ...(isOwn ? [] : [this._otherLayout(shown)]),
     );
     const ramp = this.heat?.ramp(theme().dark) ?? [];

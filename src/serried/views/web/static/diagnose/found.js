@@ -31,6 +31,9 @@
  * @property {string} name
  * @property {Record<string, string | string[]>} question  asks for its layout
  * @property {Record<string, Diagnosis>} in
+ * @property {number | null} read_at  when its evidence was read, in seconds since 1970
+ * @property {number} revision        how often its evidence told something else since
+ * @property {boolean} is_followed    whether its evidence may change
  */
 
 /**
@@ -41,4 +44,16 @@
  */
 export function findingOf(diagnosis, number) {
   return diagnosis.findings[Number(number) || 0] ?? diagnosis.findings[0] ?? diagnosis;
+}
+
+/**
+ * Returns the number of the finding in a fresh diagnosis that is of the same kind and ranks as one
+ * of an older; "" where there is none.
+ * @param {Diagnosis} fresh
+ * @param {Finding} old
+ */
+export function sameFinding(fresh, old) {
+  const named = (/** @type {Finding} */ { kind, ranks }) => `${kind} ${ranks?.join(" ") ?? ""}`;
+  const at = fresh.findings.findIndex((each) => named(each) === named(old));
+  return at > 0 ? String(at) : "";
 }

@@ -3,6 +3,7 @@
 
 import { byId } from "../../base/dom.js";
 import { language, t } from "../../base/i18n.js";
+import { isReport } from "../../base/kept.js";
 import { Refusal, ask, askDocument } from "../../base/questions.js";
 import { DEFAULTS, withJob } from "../state/fields.js";
 import { message, nameOf, sampled } from "../launch/gathered.js";
@@ -34,6 +35,8 @@ import { showReading, showSending, told } from "./strip.js";
  * @property {Record<string, boolean>} named  what the address named
  * @property {() => Promise<unknown>} learn
  * @property {(trace: string) => Promise<unknown>} renew
+ * @property {number} trace
+ * @property {{run: string, has_evidence: boolean} | undefined} offer
  * @property {Checks} checks
  */
 /**
@@ -56,6 +59,8 @@ export class Opener {
     this.seen = new Set();
     /** Openings that were under way as the page opened. @type {Set<number>} */
     this.served = new Set();
+    /** Runs that were diagnosed for this page. @type {Set<string>} */
+    this.diagnosed = new Set();
     /** Whether the page shows what it was opened for, so that others of these are put on offer. */
     this.isSettled = false;
     /** @type {Opening[]} */
@@ -102,6 +107,17 @@ export class Opener {
   take(given) {
     const { page } = this;
     void page.layout.waiting.until(page.opened.then(async () => this._take(await given)));
+  }
+
+  /** Diagnoses the run in view, once; tells whether that was begun. */
+  diagnose() {
+    const { offer, trace } = this.page.runs;
+    if (!offer?.has_evidence || this.diagnosed.has(offer.run) || isReport()) return false;
+    this.diagnosed.add(offer.run);
+    const request = { method: "POST", headers: HEADERS, body: "" };
+    const begun = ask(`openings/diagnose?trace=${trace}&lang=${language()}`, request);
+    void this.page.waiting.until(begun.then(() => this._follow()));
+    return true;
   }
 
   /** @param {Gathered[]} files */
