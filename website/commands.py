@@ -38,8 +38,9 @@ class PageFormatter(SpokenFormatter):
         head = ("选项", "作用") if self.lang == "zh" else ("option", "what it does")
         self.write(f"| {head[0]} | {head[1]} |\n|---|---|\n")
         for term, text in rows:
-            cells = f"`{term_in(term, self.lang)}`", plain(meaning_in(text, self.lang))
-            self.write("| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n")
+            # A stroke within code ends no cell for the generator, which would show a backslash.
+            meaning = plain(meaning_in(text, self.lang)).replace("|", "\\|")
+            self.write(f"| `{term_in(term, self.lang)}` | {meaning} |\n")
         self.write("\n")
 
 

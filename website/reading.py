@@ -14,6 +14,10 @@ INSIDE = {"../src/serried/schemas": "schemas.md"}
 """Folders of the repository that have a page in the site."""
 ITEM = re.compile(r"([-*]|\d+\.) ")
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
+WIDE = "\u3001-\u3011\u4e00-\u9fff\uff01-\uff1f“”"
+BROKEN = re.compile(rf"^(?![#|])(.*[{WIDE}])\n *(?=[{WIDE}])", re.MULTILINE)
+"""A line of Chinese that goes on below, where browsers would draw a gap."""
 
 Entry = str | dict[str, "str | list[Entry]"]
 
@@ -71,6 +75,7 @@ def site_markdown(text: str, path: str, pages: Collection[str]) -> str:
 
     Links name pages without their language; what lies outside docs is told by its path, as a site
     has no repository around it; a list has an empty line before it, which GitHub does without.
+    A stroke within code needs no backslash in a table, and Chinese no end of a line.
     """
     parts, last = [], 0
     for block in BLOCK.finditer(text):
@@ -92,7 +97,12 @@ def _prose(text: str, path: str, pages: Collection[str]) -> str:
             return label if f"`{inside}`" == label or inside in label else f"{label} (`{inside}`)"
         return f"{mark}[{label}]({bare(name)}{'#' + place if place else ''})"
 
-    return _spaced(HEADING.sub(_addressed, LINK.sub(linked, SWITCH.sub("", text))))
+    told = HEADING.sub(_addressed, LINK.sub(linked, SWITCH.sub("", text)))
+    return _spaced(BROKEN.sub(r"\1", ROW.sub(_unescaped, told)))
+
+
+def _unescaped(row: re.Match[str]) -> str:
+    return re.sub(r"`[^`]*`", lambda code: code[0].replace(r"\|", "|"), row[0])
 
 
 def _addressed(heading: re.Match[str]) -> str:
