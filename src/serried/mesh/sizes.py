@@ -168,7 +168,7 @@ SIZES = _table(
         {
             "en": "ZeRO stage: 0 shards nothing over data-parallel ranks, 1 the optimizer state, "
             "2 also the gradients, 3 also the weights.",
-            "zh": "ZeRO 阶段：0 不分片，1 在数据并行 rank 间分片优化器状态，2 再加梯度，"
+            "zh": "ZeRO stage：0 不分片，1 在数据并行 rank 间分片优化器状态，2 再加梯度，"
             "3 再加权重。",
         },
         _alike("ZeRO"),

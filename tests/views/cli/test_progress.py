@@ -44,7 +44,7 @@ def all_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
                 "正在把 MegatronApp 的 512 个事件按 rank 排好 …",
                 "正在度量 256 个 span 的各步 …",
                 "正在把顺序与各种调度对照，并找关键路径 …",
-                "正在重放 256 个 span，逐个 rank 去掉它的慢 …",
+                "正在重放 256 个 span，并去掉每个 rank 自身的慢 …",
             ],
         ),
     ],

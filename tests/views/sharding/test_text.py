@@ -68,7 +68,7 @@ def test_without_a_number_of_parameters_there_are_no_bytes() -> None:
 
 def test_the_verdict_is_said_in_chinese_as_well() -> None:
     assert say(verdict(*reckoned("megatron 64 zero=3")), "zh") == (
-        "ZeRO 阶段 3：参数、梯度和优化器状态分片到 dp_cp，64 个 rank；"
+        "ZeRO stage 3 下，参数、梯度和优化器状态分片到 dp_cp，64 个 rank；"
         "每个 rank 1.88 GB，不分片要 120 GB"
     )
 

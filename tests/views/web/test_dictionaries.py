@@ -79,7 +79,14 @@ def test_chinese_sentences_are_chinese() -> None:
     latin = {"bar.language", "basics.stage", "map.stage"}
     latin |= {"timeline.rank", "timeline.stage", "timeline.place", "groups.copy_json"}
     latin |= {"selected.rank", "selected.slice", "tip.slice"}
-    latin |= {"fact.local_rank", "fact.gpu", "fact.stage", "fact.rank"}
+    latin |= {
+        "fact.local_rank",
+        "fact.gpu",
+        "fact.stage",
+        "fact.rank",
+        "plan.zero",
+        "sharding.stage",
+    }
     latin |= {"reading.stop", "heading.stage", "names.join"}
     latin |= {"gpus.busbw", "gpus.rank", "plan.place", "plan.matrix_rank"}
     latin |= {"cube.axis", "heat.stage", "diagnose.of"}

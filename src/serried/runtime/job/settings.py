@@ -180,7 +180,7 @@ class TrainSettings:
             "ZeRO stage: 1 shards the optimizer state over data-parallel ranks, 2 also "
             "the gradients, 3 also the weights."
         ),
-        zh="ZeRO 阶段：1 在数据并行 rank 间分片优化器状态，2 再加梯度，3 再加权重。",
+        zh="ZeRO stage：1 在数据并行 rank 间分片优化器状态，2 再加梯度，3 再加权重。",
         section=DATA,
     )
     """1 shards optimizer state, 2 gradients too, 3 parameters too, over dp x cp."""

@@ -48,7 +48,7 @@ def test_the_first_step_that_differs_is_shown(serried: Call, short: str) -> None
     ]
     assert [line.split()[-1] for line in lines[-2:]] == ["differs", "B"]
     chinese = serried("trace", "compare", short, "--sharding", "--lang", "zh").out
-    assert chinese.startswith("ZeRO 2 下，rank 1 的第 1 步与计划不一致：第 0 个集合通信不同")
+    assert chinese.startswith("ZeRO 2 下，rank 1 的第 1 步与计划不一致：第 0 次集合通信不同")
 
 
 def test_a_rank_and_a_step_can_be_chosen(serried: Call, short: str) -> None:
