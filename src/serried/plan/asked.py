@@ -15,7 +15,7 @@ from pathlib import Path
 
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
-from serried.launch.facts.config import LaunchConfig
+from serried.launch.facts.config import LaunchConfig, nodes_told
 from serried.launch.request import LayoutRequest
 from serried.limits import ADAPTER_RANK, BATCH, SEQUENCE
 from serried.mesh import Layout
@@ -134,7 +134,7 @@ class _Asked:
             has_flash_attention=self._switch("flash_attention", default=True),
             offload=self._offload(),
             lora=read_lora(self.words["lora"]) if "lora" in self.words else None,
-            order=str(asked.given.get("order", "")),
+            order=_order(asked),
             options={
                 **(options_of(asked.config) if asked.config else {}),
                 **layout.settings,
@@ -334,10 +334,17 @@ def _usual_format(cluster: Cluster) -> str:
     return "bf16" if "bf16" in cluster.gpu.peak_flops else "fp16"
 
 
+def _order(asked: LayoutRequest) -> str:
+    """Returns the order of axes that words or a launch file say, "" where neither does."""
+    told = asked.sizes().order if asked.config else asked.given.get("order")
+    return str(told or "")
+
+
 def _as_placed(cluster: Cluster, asked: LayoutRequest) -> Cluster:
     """Returns the cluster with the GPUs of a node and of an NVLink domain that are asked for.
 
-    Raises InputError for nodes of different numbers of GPUs, and for ranks of several.
+    A launch file's nodes are taken where they are alike. Raises InputError for nodes of different
+    numbers of GPUs that are asked for, and for ranks of several.
     """
     per_node, domain = asked.numbers("gpus_per_node"), asked.number("nvlink_domain")
     if isinstance(per_node, tuple) and len(set(per_node)) > 1:
@@ -347,6 +354,9 @@ def _as_placed(cluster: Cluster, asked: LayoutRequest) -> Cluster:
     if (asked.number("gpus_per_rank") or 1) > 1:
         raise InputError("a plan takes one GPU a rank; leave out --gpus-per-rank")
     each = per_node[0] if isinstance(per_node, tuple) else per_node
+    if each is None and asked.config is not None:
+        told = nodes_told(asked.config.fields)
+        each = told if isinstance(told, int) else None
     if each is None and domain is None:
         return cluster
     if domain is not None and domain < 1:

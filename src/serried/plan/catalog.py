@@ -15,6 +15,7 @@ from serried.errors import InputError, listed
 from serried.finding import Sentence, said
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
+from serried.plan.model.written import is_written, shape_of_text
 
 GB, TERA = 1e9, 1e12
 
@@ -127,10 +128,12 @@ def cluster_named(name: str) -> Cluster:
 
 
 def model_asked(text: str) -> ModelShape:
-    """Returns the model that a text asks for: a name, a config.json, or a folder with one.
+    """Returns the model that a text asks for: a name, a config.json or its folder, or its sizes.
 
     Raises InputError for a name that is not known and a file that is no config of a model.
     """
+    if is_written(text):
+        return shape_of_text(text)
     path = Path(text).expanduser()
     if text.endswith(".json") or path.is_dir():
         from serried.plan.model.hugging_face import shape_of_file

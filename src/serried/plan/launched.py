@@ -45,13 +45,14 @@ FLAVORS: Mapping[tuple[str, str], str] = {
 SCHEDULES: Mapping[str, str] = {
     "1f1b": "1f1b",
     "gpipe": "gpipe",
+    "afab": "gpipe",
     "interleaved1f1b": "interleaved-1f1b",
     "interleavedzerobubble": "interleaved-zb",
     "zbvzerobubble": "zbv",
     "dualpipev": "dualpipev",
     "loopedbfs": "looped-bfs",
 }
-"""Schedules as torch.distributed.pipelining names them, in small letters."""
+"""Schedules as torch.distributed.pipelining and nanotron name them, in small letters."""
 FP8: Mapping[str, str] = {
     "delayed": "fp8-ds",
     "tensorwise": "fp8-cs",
@@ -123,11 +124,14 @@ def _share(text: str | None) -> str:
     return text if text and re.fullmatch(r"0(\.\d{1,9})?|1(\.0{1,9})?|\.\d{1,9}", text) else ""
 
 
-def model_of(config: LaunchConfig) -> ModelShape | None:
-    """Returns the model of a file: as it is named, else by its sizes, else None."""
+def model_of(config: LaunchConfig, *, reads_folders: bool = True) -> ModelShape | None:
+    """Returns the model of a file: as it is named, else by its sizes, else None.
+
+    ``reads_folders`` lets a folder of this machine that the file names tell its shape.
+    """
     told = _Training(config)
     for name in _names(told):
-        if (Path(name) / "config.json").is_file():
+        if reads_folders and (Path(name) / "config.json").is_file():
             return model_asked(name)
         if (known := model_by_loose_name(name)) is not None:
             return known

@@ -4,8 +4,8 @@
       ├─ settings of the framework's groups    its rules check them
       └─ those of ``SETTINGS``                 checked here, for memory and time
 
-Source: Megatron-LM d98e8a64, training/arguments.py; two are of no framework: ``moe_imbalance`` and
-``document_tokens``.
+Source: Megatron-LM d98e8a64, training/arguments.py; three are of no framework: ``implementation``,
+``moe_imbalance`` and ``document_tokens``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from dataclasses import dataclass
 from serried.errors import InputError, listed
 
 SWITCH = ("true", "false")
+IMPLEMENTATIONS = (
+    *("megatron", "megatron-local", "megatron-deepspeed", "deepspeed", "torch", "llm-foundry"),
+)
+"""Whose layers a job runs, where they are not its framework's; ``memory.implementation``."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ SETTINGS: Mapping[str, TrainingSetting] = {
     "cpu_offloading_num_layers": TrainingSetting("cpu_offloading_num_layers", least=1.0, most=1e4),
     "hidden_dropout": TrainingSetting("hidden_dropout"),
     "attention_dropout": TrainingSetting("attention_dropout"),
+    "implementation": TrainingSetting("implementation", IMPLEMENTATIONS),
     "moe_imbalance": TrainingSetting("moe_imbalance", least=1.0, most=1000.0),
     "document_tokens": TrainingSetting("document_tokens", least=1.0, most=2.0**40),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -40,3 +41,22 @@ def test_a_plan_that_cannot_be_says_why(serried: Call, tmp_path: Path) -> None:
     path = tmp_path / "job.md"
     serried("report", "-o", str(path), "--link", "?world_size=8&tp=1&pp=1&global_batch=7")
     assert "does not divide" in path.read_text(encoding="utf-8")
+
+
+def test_a_launch_file_is_planned_as_it_says_and_what_it_does_not_is_told(
+    serried: Call, tmp_path: Path
+) -> None:
+    script = tmp_path / "train.sh"
+    sizes = "--num-layers 96 --hidden-size 12288 --num-attention-heads 96 --fp16"
+    batch = "--seq-length 2048 --micro-batch-size 1 --global-batch-size 1536"
+    split = "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16"
+    script.write_text(f"torchrun --nnodes 16 --nproc_per_node 8 x.py {sizes} {batch} {split}")
+    answer = serried("report", str(script), "-o", str(tmp_path / "train.md"))
+    assert answer.code == 0, answer.err
+    text = (tmp_path / "train.md").read_text(encoding="utf-8")
+    told = serried("plan", str(script), "--cluster", "dgx-h100", "--format", "json").out
+    assert json.loads(told)["verdict"] in " ".join(text.split())
+    assert "1 x 1,536 microbatches of 2,048" in text
+    assert "assumed, as no file says it: cluster dgx-h100" in text
+    assert "1f1b: 16 ranks, 1,536 microbatches" in text
+    assert "49152 actions cannot be drawn" in text and not (tmp_path / "train.svg").exists()

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.views.report.questions import full_state, key_of
+from serried.views.report.questions import full_state, job_questions, key_of
 
 NAMES = st.sampled_from(["tp", "pp", "set", "dims", "figure"])
 WORDS = st.lists(st.tuples(NAMES, st.text("a,=&1 ü+", max_size=4)), max_size=6)
@@ -32,3 +32,13 @@ def test_other_words_or_another_question_have_another_key() -> None:
 def test_what_a_state_leaves_out_is_what_a_page_opens_with() -> None:
     assert full_state({"view": "plan"})["world_size"] == "16"
     assert full_state({"world_size": "64"})["tp"] == "2"
+
+
+def test_a_plan_has_chunks_of_its_own_and_a_schedule_only_those_that_it_leaves_open() -> None:
+    words = {"plan_chunks": "5", "chunks": "2", "group": "4", "name": "1f1b,interleaved-1f1b"}
+    asked = [*job_questions(full_state({"pp": "2", **words}), "en", 16)]
+    (plan,) = (each for each in asked if each.startswith("plan?"))
+    assert "chunks=5" in plan
+    fixed, free = (each for each in asked if each.startswith("schedule?"))
+    assert "chunks" not in fixed and "group" not in fixed
+    assert "chunks=2" in free and "group=4" in free

@@ -52,7 +52,7 @@ def test_a_dropped_script_fills_the_form_the_picture_and_the_address(
     assert [workbench.value(field) for field in ("world_size", "tp", "pp")] == ["16", "4", "2"]
     layout = frameworks.layout("megatron", Sizes(16, tp=4, pp=2))
     assert workbench.read("groups()")["tp"] == layout.groups("tp").lists()
-    assert workbench.query() == "tp=4&pp=2"
+    assert workbench.query() == "tp=4&pp=2&zero=0"
     shown = rows(workbench)
     assert shown["TP 4"] == "run.sh line 1, --tensor-model-parallel-size"
     assert shown["PP 2"] == "run.sh line 2, --pipeline-model-parallel-size"
@@ -111,7 +111,24 @@ def test_a_drop_on_another_view_turns_to_the_job(page_of: Open, plain: str) -> N
     workbench = page_of(plain, "view=schedule")
     drop(workbench, run_sh=SCRIPT)
     assert workbench.page.is_visible("#reading")
-    assert workbench.query() == "tp=4&pp=2"
+    assert workbench.query() == "tp=4&pp=2&zero=0"
+
+
+def test_what_a_script_says_of_its_training_is_planned_and_simulated(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain, "cluster=gb200")
+    drop(workbench, run_sh=f"{SCRIPT.strip()} --global-batch-size 64 --num-experts 8 --fp16")
+    assert rows(workbench)["Global batch 64"] == "run.sh line 2, --global-batch-size"
+    workbench.click("#view-schedule")
+    assert workbench.value("schedule-microbatches") == "32"
+    workbench.click("#view-plan")
+    told = [workbench.value(f"plan-{each}") for each in ("global_batch", "compute", "plan_more")]
+    assert told == ["64", "fp16", "states=fp16-adam"]
+    assumed = workbench.page.locator("#plan-form [data-note='assumed']")
+    assert assumed.all_inner_texts() == ["Model", "Cluster", "Sequence"]
+    workbench.fill(**{"plan-cluster": "h100"})
+    assert assumed.all_inner_texts() == ["Model", "Sequence"]
 
 
 def test_files_are_chosen_with_the_keyboard(page_of: Open, plain: str) -> None:

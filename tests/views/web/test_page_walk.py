@@ -129,6 +129,7 @@ ROOMS = {
             "#plan-recompute": ["full"],
             "#plan-schedule": ["zb-h1"],
             "#plan-plan_chunks": ["2"],
+            "#plan-plan_more": ["lora=16"],
         },
     ),
     "run": Room(

@@ -5,8 +5,10 @@ import { foundAt, placesOf } from "../../../src/serried/views/web/static/plan/pa
 import { itemsOf, partsOf, stacked } from "../../../src/serried/views/web/static/plan/planned.js";
 import {
   PLAN_DEFAULTS,
+  isAssumed,
   planField,
   planWords,
+  stillAssumed,
 } from "../../../src/serried/views/web/static/plan/state.js";
 
 /** A plan of two places of 30 and 90 bytes on cards of 80, and a step of 4 s. */
@@ -68,4 +70,17 @@ test("a question holds what is filled in, and a refusal finds its field", () => 
   assert.equal(words.model, "gpt3-175b");
   assert.equal(planField("micro_batch"), "micro_batch");
   assert.equal(planField("tp"), "");
+});
+
+test("words without a field of their own go as one, and are blamed together", () => {
+  const words = planWords({ ...PLAN_DEFAULTS, plan_chunks: "2", plan_more: "lora=16" });
+  assert.deepEqual([words.chunks, words.more], ["2", "lora=16"]);
+  assert.equal(planField("more"), "plan_more");
+});
+
+test("a field that is typed into is assumed no longer", () => {
+  const state = { ...PLAN_DEFAULTS, plan_assumed: "cluster,model" };
+  assert.ok(isAssumed(state, "model") && !isAssumed(state, "sequence"));
+  assert.equal(stillAssumed(state, "cluster"), "model");
+  assert.equal(stillAssumed(PLAN_DEFAULTS, "cluster"), "");
 });

@@ -79,7 +79,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "recompute_activations": ("recompute-activations",),
     "checkpointing": (
         *("gradient-checkpointing", "enable-gradient-checkpointing", "checkpoint-activations"),
-        *("activation-checkpointing", "model.checkpoint"),
+        *("activation-checkpointing", "model.checkpoint", "recompute-layer"),
     ),
     "checkpoint_mode": ("activation-checkpoint.mode",),
     "fp16": ("fp16", "fp16.enabled"),
@@ -89,7 +89,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "fp8_recipe": ("fp8-recipe",),
     "sequence_parallel": ("sequence-parallel",),
     "lora": ("lora-rank", "lora-r"),
-    "schedule": ("pipeline-parallel-schedule",),
+    "schedule": ("pipeline-parallel-schedule", "pp-engine"),
     "fp8_gather": ("fp8-param-gather",),
     "optimizer": ("optimizer", "optim"),
     "moment_dtype": ("exp-avg-dtype",),

@@ -22,7 +22,7 @@ from serried.views.report.questions import (
     words_of_state,
 )
 from serried.views.sentences import say
-from serried.views.web.layout.launch import launch_job
+from serried.views.web.layout.launch import launch_words
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import openings_answer
 from serried.views.web.questions import Answering, answer_to, questions
@@ -88,7 +88,8 @@ def opened_state(desk: OpeningDesk, asked: State) -> dict[str, str]:
     for opening in reversed(desk.openings):
         found |= state_of(opening.question or {})
         if opening.files:
-            found |= state_of(launch_job(read_places(opening.files), words_of_state(asked)))
+            files = read_places(opening.files)
+            found |= state_of(launch_words(files, words_of_state(asked), reads_folders=True))
         found |= {"view": opening.tab} if opening.tab else {}
     for check in desk.checks[:1]:
         found |= state_of(check.question)

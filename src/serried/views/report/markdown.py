@@ -13,16 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from serried.errors import InputError
+from serried.errors import InputError, listed
 from serried.finding import Sentence, said
 from serried.pipeline import ENTRIES
 from serried.pipeline.measured import MeasuredSchedule
+from serried.plan.asked import WHAT
 from serried.plan.job_plan import job_plan
 from serried.trace.measure.analysis import analyse
 from serried.views.diagnose.text import diagnosis_lines
 from serried.views.layout.text import headline, kinds_table
 from serried.views.plan.text import plan_parts
-from serried.views.report.questions import PLANNED, State, full_state, words_of_state
+from serried.views.report.questions import State, full_state, plan_state, words_of_state
 from serried.views.schedule.svg import schedule_svg
 from serried.views.schedule.text import headline as schedule_headline
 from serried.views.schedule.text import number_lines
@@ -33,7 +34,7 @@ from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.plan.query import read_plan_request
 from serried.views.web.schedule.query import read_schedule_query
 from serried.views.web.trace.payload import NamedTrace
-from serried.views.web.wire.query import Query, Words, read_query
+from serried.views.web.wire.query import Query, read_query
 
 Part: TypeAlias = str | Table
 WIDTH = 100
@@ -46,28 +47,29 @@ def report_markdown(
 ) -> tuple[str, str]:
     """Returns the text, and the SVG of the job's schedule that it names as ``picture``.
 
-    The picture is empty where the job has no pipeline. Raises InputError where there is no layout.
+    The picture is empty where the job has no pipeline, or more actions than one holds. Raises
+    InputError where there is no layout.
     """
     state = full_state(asked)
     words = words_of_state(state)
     query = read_query(words)
     parts = [f"# {title}"]
-    for heading, found in _sections(desk, query, {**_defaults(), **words}, asked, lang):
+    for heading, found in _sections(desk, query, state, asked, lang):
         parts += [f"## {say(heading, lang)}", *_blocks(found)]
     measured = _schedule(desk, state)
     if measured is None:
         return "\n\n".join(parts) + "\n", ""
     parts += [f"## {say(SCHEDULE, lang)}", *_blocks(_of_schedule(measured, lang))]
+    try:
+        drawn = schedule_svg(measured.simulation)
+    except InputError as error:  # more actions than a picture holds: the numbers stand alone
+        return "\n\n".join([*parts, say(error, lang)]) + "\n", ""
     parts += [f"![{schedule_headline(measured, lang=lang)}]({picture})"]
-    return "\n\n".join(parts) + "\n", schedule_svg(measured.simulation)
-
-
-def _defaults() -> Words:
-    return {name: [value] for name, value in PLANNED.items()}
+    return "\n\n".join(parts) + "\n", drawn
 
 
 def _sections(
-    desk: OpeningDesk, query: Query, words: Words, asked: State, lang: str
+    desk: OpeningDesk, query: Query, state: State, asked: State, lang: str
 ) -> Iterator[tuple[Sentence, Sequence[Part]]]:
     """Yields each heading with its lines and tables: what is wrong before what was asked."""
     for case in desk.cases:
@@ -80,15 +82,24 @@ def _sections(
     yield LAYOUT, [headline(layout, placement, lang=lang), "", table]
     # What was opened says nothing of the model that a page plans unless it is told another.
     if "model" in asked or not desk.openings:
-        yield PLAN, _of_plan(query, words, lang)
+        yield PLAN, _of_plan(query, plan_state(state), lang)
 
 
-def _of_plan(query: Query, words: Words, lang: str) -> Sequence[Part]:
+def _of_plan(query: Query, state: State, lang: str) -> Sequence[Part]:
     try:
-        plan = job_plan(read_plan_request(query, words))
+        plan = job_plan(read_plan_request(query, words_of_state(state)))
     except InputError as error:
         return [say(error, lang)]
-    return plan_parts(plan, columns=WIDTH, lang=lang)
+    return [*plan_parts(plan, columns=WIDTH, lang=lang), *_assumed(state, lang)]
+
+
+def _assumed(state: State, lang: str) -> list[str]:
+    """Returns what the plan takes that no file said."""
+    names = [name for name in state.get("plan_assumed", "").split(",") if name in WHAT]
+    if not names:
+        return []
+    values = [said("{what} {value}", what=WHAT[name], value=state[name]) for name in names]
+    return ["", say(said("assumed, as no file says it: {values}", values=listed(values)), lang)]
 
 
 def _of_run(named: NamedTrace, lang: str) -> list[Part]:

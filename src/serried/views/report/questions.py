@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from serried.mesh.sizes import PLACES, SIZES
+from serried.pipeline.registry import ENTRIES
 from serried.views.learn.cards import card_keys
 from serried.views.web.layout.form import OPENS_WITH
 from serried.views.web.plan.heat import FIGURES
@@ -41,7 +42,7 @@ SIMULATED = {
 """How a page simulates schedules where its address says no other (static/schedule/state.js)."""
 NAMES = "1f1b,zb-h1,zbv"
 OF_SCHEDULES = ("stages", "chunks", "group", "memory_limit", *SIMULATED)
-OF_PLANS = (*PLANNED, "compute", "schedule", "chunks", "account_for")
+OF_PLANS = (*PLANNED, "compute", "schedule", "chunks", "account_for", "more")
 OF_JOBS = ("framework", *SIZES, *PLACES, "nvlink_domain", "set")
 OF_VIEWS = ("dims", "kind", "arrange", "cube")
 
@@ -86,8 +87,7 @@ def job_questions(state: State, lang: str, num_ranks: int) -> Iterator[str]:
     some = map(str, range(num_ranks)) if num_ranks <= RANKS else ()
     for rank in dict.fromkeys([*some, state.get("rank", "")]):
         yield from [_question("rank", [("rank", rank), *shown], lang)] if rank else []
-    # The chunks of a plan are a field of their own; "chunks" are those of the Schedule tab.
-    planned = _words({**PLANNED, **state, "chunks": state.get("plan_chunks", "")}, OF_PLANS)
+    planned = _words(plan_state(state), OF_PLANS)
     yield _question("plan", [*planned, *shown], lang)
     yield _question("plan/matrix", [*planned, *shown], lang)
     yield _question("plan/links", [*planned, *job], lang)
@@ -97,7 +97,22 @@ def job_questions(state: State, lang: str, num_ranks: int) -> Iterator[str]:
         yield _question("term", [("term", term), *planned, *shown], lang)
     for name in state.get("name", NAMES).split(","):
         asked = {"stages": state["pp"], **SIMULATED, **_filled(state)}
-        yield _question("schedule", [("name", name), *_words(asked, OF_SCHEDULES)], lang)
+        # The page asks no schedule for what it has but one of (static/schedule/state.js).
+        entry = ENTRIES.get(name)
+        fixed = {"chunks": entry and entry.chunks, "group": entry and not entry.takes_group}
+        words = [(each, text) for each, text in _words(asked, OF_SCHEDULES) if not fixed.get(each)]
+        yield _question("schedule", [("name", name), *words], lang)
+
+
+def plan_state(state: State) -> dict[str, str]:
+    """Returns the words of a state's plan, under the names that a question has for them.
+
+    >>> plan_state({"plan_chunks": "2", "chunks": "4", "plan_more": "lora=16"})["chunks"]
+    '2'
+    """
+    # "chunks" are those of the Schedule tab.
+    more = {"chunks": state.get("plan_chunks", ""), "more": state.get("plan_more", "")}
+    return {**PLANNED, **state, **more}
 
 
 def run_questions(number: int, groupings: list[str], figures: list[str]) -> Iterator[str]:

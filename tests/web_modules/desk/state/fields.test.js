@@ -10,6 +10,7 @@ import {
   readState,
   sortedDims,
   withJob,
+  withTraining,
   writeState,
 } from "../../../../src/serried/views/web/static/desk/state/fields.js";
 
@@ -91,4 +92,17 @@ test("a trace's job replaces all of the job and unpins", () => {
   assert.equal(state.dims, "tp");
   assert.equal(asksFor(state, job), true);
   assert.equal(asksFor({ ...state, tp: "4" }, job), false);
+});
+
+test("a launch file's training replaces that of the file before, and leaves what was typed", () => {
+  const first = { model: "llama3-70b", global_batch: "512", microbatches: "32", other: "none" };
+  const shown = withTraining({ ...DEFAULTS, sequence: "4096" }, first);
+  assert.equal(shown.global_batch, "512");
+  assert.ok(!("other" in shown));
+  const typed = { ...shown, model: "gpt3-175b" };
+  const next = withTraining(typed, { global_batch: "64" }, first);
+  assert.deepEqual(
+    [next.model, next.sequence, next.global_batch, next.microbatches],
+    ["gpt3-175b", "4096", "64", DEFAULTS.microbatches],
+  );
 });

@@ -19,7 +19,8 @@ _OPTIONS = (
     click.option(
         "--model",
         metavar="NAME|FILE",
-        help="Model by its name, such as llama3-8b, or a Hugging Face config.json or its folder.",
+        help="Model by its name, such as llama3-8b, a Hugging Face config.json or its folder, or "
+        "its sizes: mine:layers=4,hidden=64,heads=4,vocab=99.",
     ),
     click.option(
         "--cluster",

@@ -1,6 +1,7 @@
 """What the page shows of a launch file: each size with its place, what is missing, the job.
 
-It is what ``serried groups FILE --sources`` and ``--advice`` print, made by the same functions.
+It is what ``serried groups FILE --sources`` and ``--advice`` print, made by the same functions,
+and beside it the model and its training, as ``serried plan FILE`` takes them.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.advice import advise
 from serried.mesh.sizes import SIZES
+from serried.plan.asked import SHARDS_BY_CHOICE
 from serried.views.job.layers import layers_of
 from serried.views.job.sources import format_name, remarks, sources_of
 from serried.views.layout.document import advice_document
 from serried.views.layout.sources import SizeSource
 from serried.views.sentences import say
+from serried.views.web.layout.training import assumed, training_of, training_sources
 from serried.views.web.wire.dropped import Dropped
 from serried.views.web.wire.query import (
     Words,
@@ -41,11 +44,15 @@ TYPES = ("dp", "tp", "pp", "cp")
 """Dimensions that are brought into view where the job splits along them."""
 
 
-def launch_answer(files: Sequence[Dropped], words: Words) -> dict[str, Any]:
+def launch_answer(
+    files: Sequence[Dropped], words: Words, *, reads_folders: bool = False
+) -> dict[str, Any]:
     """Returns the ``serried.launch/1`` document of files, ``words`` going before what they say.
 
     ``words`` are answers to what was missing: a framework, sizes by their neutral names, and
-    settings. ``job`` is what the page's own form would hold, None while something is missing.
+    settings. ``job`` is what the page's own form would hold, None while something is missing, and
+    ``training`` what its other forms would; ``reads_folders`` says whether a model's folder on
+    this machine tells its shape.
     Raises InputError where the command line would, but leaves a refusal of sizes that are all
     known to the question that the page asks with them.
     """
@@ -61,26 +68,34 @@ def launch_answer(files: Sequence[Dropped], words: Words) -> dict[str, Any]:
     findings, notes = _findings(request, layout) if layout else ([], [])
     config = request.config
     assert config is not None
+    training, faults = _training(request, layout, reads_folders)
+    sources = [*sources_of(request, lang, layout), *training_sources(config, training, lang)]
     return {
         "schema": "serried.launch/1",
         "file": config.file,
         "format": format_name(config.format, lang),
-        "sources": [_source(each, request) for each in sources_of(request, lang, layout)],
+        "sources": [_source(each, request) for each in sources],
         "missing": [_missing(each, lang) for each in missing],
-        "notes": [*remarks(request, lang), *(say(note, lang) for note in notes)],
+        "notes": [*remarks(request, lang), *(say(note, lang) for note in (*notes, *faults))],
         "findings": advice_document(layout, findings, lang)["findings"] if layout else [],
         "job": _job(request, sizes, layout) if sizes else None,
+        "training": training,
+        "assumed": say(assumed(config, training), lang) if layout else "",
     }
 
 
-def launch_job(files: Sequence[Dropped], words: Words) -> dict[str, list[str]]:
-    """Returns the words of the job that files and ``words`` ask for.
+def launch_words(
+    files: Sequence[Dropped], words: Words, *, reads_folders: bool = False
+) -> dict[str, list[str]]:
+    """Returns the words of the job that files and ``words`` ask for, and those of its training.
 
     Raises InputError for what is missing, and as ``dropped_request`` does.
     """
     request = dropped_request(files, words)
     sizes = request.sizes()
-    return _job(request, sizes, _layout(request, sizes))
+    layout = _layout(request, sizes)
+    training, _ = _training(request, layout, reads_folders)
+    return _job(request, sizes, layout) | {name: [text] for name, text in training.items()}
 
 
 def dropped_request(files: Sequence[Dropped], words: Words) -> LayoutRequest:
@@ -120,6 +135,8 @@ def _which(file: str, names: Sequence[str], lang: str) -> dict[str, Any]:
         "notes": [],
         "findings": [],
         "job": None,
+        "training": {},
+        "assumed": "",
     }
 
 
@@ -165,7 +182,21 @@ def _job(request: LayoutRequest, sizes: Sizes, layout: Layout | None) -> dict[st
     known = layout.sizes if layout else {name: getattr(sizes, name) or 1 for name in TYPES}
     # A job that splits nothing still has its first dimension in view, so the map shows groups.
     split = [dim for dim in TYPES if dim in dims and known.get(dim, 1) > 1]
-    return _words(request, sizes) | {"dims": [",".join(split or dims[:1])]}
+    told = _words(request, sizes) | {"dims": [",".join(split or dims[:1])]}
+    # A plan of sizes alone shards by stage 1 with these; a file that leaves it out may not.
+    by_choice = request.framework_at.partition("@")[0] in SHARDS_BY_CHOICE
+    if sizes.zero is None and layout and by_choice:
+        return told | {"zero": [str(layout.sharding.stage if layout.sharding else 0)]}
+    return told
+
+
+def _training(
+    request: LayoutRequest, layout: Layout | None, reads_folders: bool
+) -> tuple[dict[str, str], list[InputError]]:
+    """Returns what a file says of its training, and what of that cannot be read."""
+    if layout is None or request.config is None:
+        return {}, []
+    return training_of(request.config, layout, reads_folders=reads_folders)
 
 
 def _source(told: SizeSource, request: LayoutRequest) -> dict[str, Any]:

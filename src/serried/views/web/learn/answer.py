@@ -10,7 +10,8 @@ from serried.views.learn.cards import TermCard, card, card_keys
 from serried.views.learn.document import card_document, lessons_document
 from serried.views.learn.lessons import job_of, lessons
 from serried.views.sentences import say, tell
-from serried.views.web.plan.query import given, read_plan_request
+from serried.views.web.plan.query import read_plan_request
+from serried.views.web.wire.plan_words import given
 from serried.views.web.wire.query import Query, Words, read_count, read_word
 
 

@@ -161,7 +161,7 @@ def _launch(desk: OpeningDesk, request: Request) -> dict[str, Any]:
     from serried.views.web.layout.launch import launch_answer
 
     files = read_places(desk.opening(_number(request)).files)
-    return launch_answer(files, words_of_request(request))
+    return launch_answer(files, words_of_request(request), reads_folders=True)
 
 
 def _number(request: Request, name: str = "number") -> int:

@@ -1,6 +1,7 @@
 """Models that were opened on this server, by the names under which the page asks for them.
 
-    config.json, opened     model=config.json     ──> the copy that lies in this server's folder
+    config.json, opened     model=config.json          the copy that lies in this server's folder
+    a launch file's         model=mine:layers=96,…     the address holds it whole
 
 No address opens any other file: a name is known here, or in the catalogue, or refused.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from serried.plan.catalog import model_named
 from serried.plan.model.hugging_face import shape_of_file
+from serried.plan.model.written import is_written, shape_of_text
 
 _OPENED: dict[str, Path] = {}
 _LOCK = threading.Lock()
@@ -50,7 +52,9 @@ def resolved(told: Mapping[str, str]) -> dict[str, str]:
     name = told.get("model", "")
     if path := _OPENED.get(name):
         return {**told, "model": str(path)}
-    if name:
+    if is_written(name):
+        shape_of_text(name)
+    elif name:
         model_named(name)
     return dict(told)
 

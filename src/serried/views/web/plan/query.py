@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 
 from serried.errors import SerriedError
 from serried.finding import Sentence
 from serried.plan.asked import option_of, plan_request
 from serried.plan.catalog import cluster_named
 from serried.plan.request import PlanRequest
+from serried.plan.training_settings import SETTINGS
 from serried.views.web.plan.models import resolved
-from serried.views.web.wire.query import Query, Words, read_word
+from serried.views.web.wire.plan_words import ALL, MORE, given, settings_of
+from serried.views.web.wire.query import Query, Words
 
-FIELDS = (
-    *("model", "cluster", "sequence", "global_batch", "micro_batch"),
-    *("recompute", "compute", "schedule", "chunks", "account_for"),
-)
-"""Words that the panel has a field for."""
 BY_WORDING = {
     "global batch of": "global_batch",
     "is not recomputed": "recompute",
@@ -38,7 +36,9 @@ def read_plan_request(query: Query, words: Words) -> PlanRequest:
 
     Models and clusters are known by name alone: no address opens a file.
     """
-    return plan_request(query.request, named_words(given(words)))
+    told, settings = given(words), settings_of(words)
+    request = replace(query.request, settings={**query.request.settings, **settings})
+    return plan_request(request, named_words(told))
 
 
 def named_words(told: Mapping[str, str]) -> dict[str, str]:
@@ -52,16 +52,12 @@ def named_words(told: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def given(words: Words) -> dict[str, str]:
-    """Returns the words of a plan that are not empty."""
-    return {name: text for name in FIELDS if (text := read_word(words, name))}
-
-
 def command(query: Query, words: Words) -> str:
     """Returns the command line that prints the same plan."""
     options = [part for name, text in given(words).items() for part in (option_of(name), text)]
     layout = shlex.split(query.command([]))[2:]  # without: serried groups
-    return shlex.join(["serried", "plan", *options, *layout])
+    sets = [part for each in settings_of(words).items() for part in ("--set", "=".join(each))]
+    return shlex.join(["serried", "plan", *options, *layout, *sets])
 
 
 def field_of(error: SerriedError) -> str:
@@ -70,6 +66,7 @@ def field_of(error: SerriedError) -> str:
     said = [values.get(key, "") for key in ("what", "option", "name")]
     texts = [each.template if isinstance(each, Sentence) else str(each) for each in said]
     words = [text.removeprefix("--").replace("-", "_") for text in texts]
-    named = (word for word in words if word in FIELDS)
+    words = ["more" if word in (*MORE, *SETTINGS) else word for word in words]
+    named = (word for word in words if word in ALL)
     worded = (field for part, field in BY_WORDING.items() if part in error.template)
     return next(named, "") or next(worded, "")

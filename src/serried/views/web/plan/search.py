@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from serried.plan.asked import option_of, plan_request
@@ -13,12 +13,16 @@ from serried.plan.search.space import SearchSpace
 from serried.views.plan.search_text import search_document
 from serried.views.plan.words import RECOMPUTED
 from serried.views.sentences import say
-from serried.views.web.plan.query import given, named_words
+from serried.views.web.plan.query import named_words
+from serried.views.web.wire.plan_words import given, settings_of
 from serried.views.web.wire.query import Query, Words, read_each, read_word, request_of
 
 SENT = ("tp", "pp", "cp", "dp", "ep", "etp", "chunks", "micro_batch", "order")
 """Columns of the cloud that make a layout."""
-KEPT = ("model", "cluster", "sequence", "global_batch", "compute")
+KEPT = (
+    *("model", "cluster", "sequence", "global_batch", "compute"),
+    *("states", "lora", "sequence_parallel", "flash_attention"),
+)
 """Words of the panel that a search keeps; it varies all others, and every degree."""
 
 
@@ -31,7 +35,9 @@ def search_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
     told = {name: text for name, text in given(words).items() if name in KEPT}
     job = {name: words.get(name, ()) for name in ("framework", "set")}
     space = SearchSpace(world, offloads=("none",))  # the panel has no field for it
-    found = search(plan_request(request_of({**job, "world_size": ["1"]}), named_words(told)), space)
+    asked = request_of({**job, "world_size": ["1"]})
+    asked = replace(asked, settings={**asked.settings, **settings_of(words)})
+    found = search(plan_request(asked, named_words(told)), space)
     return {
         **search_document(found, lang=lang),
         "command": _command(world, told, words),
@@ -69,5 +75,6 @@ def _command(world: int, told: dict[str, str], words: Words) -> str:
     options += ["--world-size", str(world), "--offload", "none"]
     if framework := read_word(words, "framework"):
         options += ["--framework", framework]
-    options += [part for each in read_each(words, "set") for part in ("--set", each)]
+    sets = [*read_each(words, "set"), *map("=".join, settings_of(words).items())]
+    options += [part for each in sets for part in ("--set", each)]
     return shlex.join(["serried", "search", *options])

@@ -11,14 +11,15 @@ from __future__ import annotations
 from serried.mesh.sizes import TABLE
 from serried.plan.planned_trace import planned_trace
 from serried.trace.model.trace import Trace
-from serried.views.web.plan.query import FIELDS, read_plan_request
+from serried.views.web.plan.query import read_plan_request
+from serried.views.web.wire.plan_words import ALL
 from serried.views.web.wire.query import Words, read_query
 
 PLAN = "plan"
 """What a question names the planned step by, where others have the number of a trace."""
 CUT_ABOVE = 100_000
 """Spans above which one replica stands for all; so many are sent whole, and answer at once."""
-_ASKED = (*TABLE, *FIELDS, "framework", "set")
+_ASKED = (*TABLE, *ALL, "framework", "set")
 
 StepWords = tuple[tuple[str, tuple[str, ...]], ...]
 """Words of a job and its plan, by name: the same for the same step, whatever is asked of it."""

@@ -12,7 +12,7 @@ import { MatrixPicture } from "./matrix.js";
 import { foundAt, paintPlan } from "./paint.js";
 import { PlanPins } from "./pins.js";
 import { PlanSearch } from "./search.js";
-import { PLAN_FIELDS, planField, planWords, stepWords } from "./state.js";
+import { PLAN_FIELDS, isAssumed, planField, planWords, stepWords, stillAssumed } from "./state.js";
 import { memoryKey, memoryRows, mfuText, placeLines, timeRows, trafficRows } from "./words.js";
 
 /** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
@@ -21,6 +21,8 @@ import { memoryKey, memoryRows, mfuText, placeLines, timeRows, trafficRows } fro
 /** @typedef {import("./state.js").PlanState} PlanState */
 
 const TYPING_MS = 220;
+/** Letters of a word from which on its field takes a row of its own. */
+const MOST_LETTERS = 20;
 
 /** Holds the tab together; its state is the page's. */
 export class PlanDesk {
@@ -82,7 +84,10 @@ export class PlanDesk {
     byId("plan-step").addEventListener("click", () => this.host.step(this.isStepShown ? "" : "1"));
     for (const field of PLAN_FIELDS) {
       const control = fieldOf(field);
-      const change = () => this._edit({ [field]: control.value.trim() }, field);
+      const change = () => {
+        const plan_assumed = stillAssumed(this.state, field);
+        this._edit({ [field]: control.value.trim(), plan_assumed }, field);
+      };
       control.addEventListener("input", change);
       control.addEventListener("focusout", () => this.host.store.leaveField());
     }
@@ -163,6 +168,10 @@ export class PlanDesk {
     for (const field of PLAN_FIELDS) {
       const control = fieldOf(field);
       if (document.activeElement !== control) control.value = this.state[field];
+      const label = /** @type {HTMLElement} */ (control.previousElementSibling);
+      label.dataset.note = isAssumed(this.state, field) ? t("plan.assumed") : "";
+      const isWide = this.state[field].length > MOST_LETTERS;
+      control.closest(".field")?.classList.toggle("wide", isWide);
     }
   }
 

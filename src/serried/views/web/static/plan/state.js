@@ -12,6 +12,8 @@
  * @property {string} schedule      of the pipeline, "" for 1f1b
  * @property {string} plan_chunks   model chunks of each rank, "" as the schedule has them
  * @property {string} account_for   embedding,loss where both count as a layer each
+ * @property {string} plan_more     words without a field of their own, and settings, by spaces
+ * @property {string} plan_assumed  fields that a launch file left open, joined by commas
  * @property {string} searched      1 while layouts are searched
  * @property {string} no_traffic    kinds whose traffic is not drawn on the map, joined by commas
  * @property {string} links         1 while links are drawn on the map of other tabs as well
@@ -20,7 +22,8 @@
  * @property {string} planned_step  1 while the planned step is the timeline below
  */
 /**
- * @typedef {"searched" | "planned_step" | "no_traffic" | "links" | "plan_a" | "plan_b"} ShownField
+ * @typedef {"plan_assumed" | "searched" | "planned_step" | "no_traffic" | "links" | "plan_a" |
+ *   "plan_b"} ShownField
  */
 /** @typedef {Exclude<keyof PlanState, ShownField>} PlanField */
 /**
@@ -45,6 +48,8 @@ export const PLAN_DEFAULTS = Object.freeze({
   schedule: "",
   plan_chunks: "",
   account_for: "",
+  plan_more: "",
+  plan_assumed: "",
   searched: "",
   planned_step: "",
   no_traffic: "",
@@ -65,10 +70,11 @@ export const PLAN_FIELDS = Object.freeze([
   "schedule",
   "plan_chunks",
   "account_for",
+  "plan_more",
 ]);
 
 /** Fields that the server knows by another name. @type {Partial<Record<PlanField, string>>} */
-const WORDS = { plan_chunks: "chunks" };
+const WORDS = { plan_chunks: "chunks", plan_more: "more" };
 
 /**
  * Returns what a state asks of the server beside the job.
@@ -78,6 +84,27 @@ const WORDS = { plan_chunks: "chunks" };
 export function planWords(state) {
   const told = PLAN_FIELDS.map((field) => [WORDS[field] ?? field, state[field].trim()]);
   return Object.fromEntries(told.filter(([, word]) => word));
+}
+
+/**
+ * Tells whether a launch file left a field open, which the page filled and nobody has changed.
+ * @param {PlanState} state
+ * @param {string} field
+ */
+export function isAssumed(state, field) {
+  return state.plan_assumed.split(",").includes(field);
+}
+
+/**
+ * Returns the fields that are left assumed once one of them is typed into.
+ * @param {PlanState} state
+ * @param {string} field
+ */
+export function stillAssumed(state, field) {
+  return state.plan_assumed
+    .split(",")
+    .filter((each) => each !== field)
+    .join(",");
 }
 
 /** Returns the field that a refusal is about, "" where it is about none. @param {string} word */

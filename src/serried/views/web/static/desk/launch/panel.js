@@ -2,6 +2,7 @@
 
 import { byId, make } from "../../base/dom.js";
 import { counted, language, t } from "../../base/i18n.js";
+import { PLAN_FIELDS } from "../../plan/state.js";
 import { JOB_FIELDS, linesOf } from "../state/fields.js";
 import { LABELS } from "../state/sizes.js";
 
@@ -16,6 +17,8 @@ import { LABELS } from "../state/sizes.js";
  *   findings
  * @property {Record<string, string[]> | null} job  what the form is to hold; null while something
  *   is missing
+ * @property {Record<string, string>} training  what the forms of Plan and Schedule are to hold
+ * @property {string} assumed  what a plan needs that the files do not say; "" without a layout
  */
 /** @typedef {import("./files.js").Answers} Answers */
 /** @typedef {import("../../base/scene.js").FrameworkTable} FrameworkTable */
@@ -28,6 +31,14 @@ const NAMES = {
   nodes: "reading.nodes",
   encoding: "reading.encoding",
   recipe: "reading.recipe",
+  model: "plan.model",
+  sequence: "plan.sequence",
+  global_batch: "plan.global_batch",
+  micro_batch: "plan.micro_batch",
+  recompute: "plan.recompute",
+  compute: "plan.compute",
+  schedule: "plan.schedule",
+  plan_more: "plan.more",
 };
 
 /** Listens to the panel. @param {(answers: Answers) => void} answer @param {() => void} close */
@@ -60,6 +71,7 @@ export function showReading(told, frameworks) {
   byId("advice").replaceChildren(
     ...told.notes.map((note) => make("li", {}, note)),
     ...advice(told),
+    ...(told.assumed ? [make("li", {}, told.assumed)] : []),
   );
   byId("sources").replaceChildren(make("tbody", {}, ...told.sources.map(row)));
   byId("reading-details").scrollTo(0, 0);
@@ -77,7 +89,7 @@ export function markChanged(state, read) {
   for (const line of byId("sources").querySelectorAll("tr")) {
     const { name = "", value = "", setting } = line.dataset;
     const field = /** @type {Field | undefined} */ (
-      setting ? "set" : JOB_FIELDS.find((each) => each === name)
+      setting ? "set" : [...JOB_FIELDS, ...PLAN_FIELDS].find((each) => each === name)
     );
     const isSame =
       !field ||

@@ -3,7 +3,7 @@
 import { byId } from "../../base/dom.js";
 import { language, t } from "../../base/i18n.js";
 import { Refusal, ask } from "../../base/questions.js";
-import { withJob } from "../state/fields.js";
+import { withJob, withTraining } from "../state/fields.js";
 import { framed, launchQuestion, readFiles } from "./files.js";
 import { blameAsked, hideReading, markChanged, showReading } from "./panel.js";
 
@@ -97,8 +97,9 @@ export class Launch {
 
   /** Marks what the form no longer holds as the file says it. */
   compare() {
-    const job = this.readings.get(this.mark)?.told.job;
-    if (job) markChanged(this.page.store.state, withJob(this.page.store.state, job));
+    const { job, training = {} } = this.readings.get(this.mark)?.told ?? {};
+    const { state } = this.page.store;
+    if (job) markChanged(state, withTraining(withJob(state, job), training));
   }
 
   /** Waits until the page shows its address, and turns it to the job, where files are told of. */
@@ -136,14 +137,20 @@ export class Launch {
   /** @param {Reading} reading */
   _take(reading) {
     const { told } = reading;
+    const before = this.readings.get(this.mark)?.told.training;
     this.mark = `${performance.timeOrigin}-${this.asked}`;
     this.readings.set(this.mark, reading);
     if (this.readings.size > REMEMBERED)
       this.readings.delete(/** @type {string} */ (this.readings.keys().next().value));
     this.page.complain("");
-    const { job } = told;
+    const { job, training } = told;
+    const { state } = this.page.store;
     if (job)
-      this.page.edit({ ...withJob(this.page.store.state, job), dims: String(job.dims), kind: "" });
+      this.page.edit({
+        ...withTraining(withJob(state, job), training, before),
+        dims: String(job.dims),
+        kind: "",
+      });
     this._show();
   }
 

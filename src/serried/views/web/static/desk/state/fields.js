@@ -208,6 +208,23 @@ export function withJob(state, words) {
 }
 
 /**
+ * Returns `state` with what a launch file says of the training; what only the file before said is
+ * as the page assumes it again, and what was typed stays.
+ * @param {State} state
+ * @param {Record<string, string>} words
+ * @param {Record<string, string>} [before]  what the file before said
+ * @returns {State}
+ */
+export function withTraining(state, words, before = {}) {
+  const left = /** @type {Field[]} */ (Object.keys(before)).filter(
+    (field) => field in DEFAULTS && state[field] === before[field],
+  );
+  const known = Object.entries(words).filter(([field]) => field in DEFAULTS);
+  const usual = left.map((field) => [field, DEFAULTS[field]]);
+  return { ...state, ...Object.fromEntries(usual), ...Object.fromEntries(known) };
+}
+
+/**
  * Tells whether a state asks for the layout that `words` describe.
  * @param {State} state
  * @param {Record<string, string | string[]>} words
