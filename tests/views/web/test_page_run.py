@@ -53,8 +53,8 @@ def test_a_card_shows_where_it_is_on_map_timeline_and_address(page_of: Open, run
     shows = card["shows"]
     workbench.click("#findings .card >> nth=0")
     state = workbench.read("state()")
-    assert (state["slice"], state["range"]) == (
-        str(shows["slice"]),
+    assert (workbench.read("timeline()")["selected"], state["range"]) == (
+        shows["slice"],
         f"{shows['from_ns']},{shows['to_ns']},{shows['rank']}",
     )
     assert shows["rank"] in workbench.read("lit()")
@@ -72,11 +72,11 @@ def test_a_microbatch_is_followed_from_stage_to_stage(page_of: Open, run: str) -
     assert workbench.read("state()")["followed"] == "1"
     names = []
     for _ in range(5):
-        names.append(workbench.read(f"slice({workbench.read('state()')['slice']})")["name"])
+        names.append(workbench.read("slice(serried.timeline().selected)")["name"])
         workbench.press("]")
     assert names == ["0F2", "1F2", "2F2", "3F2", "3B2"]
     workbench.press("[", "[")
-    assert workbench.read(f"slice({workbench.read('state()')['slice']})")["name"] == "3F2"
+    assert workbench.read("slice(serried.timeline().selected)")["name"] == "3F2"
     shown = workbench.read("view()")["timeline"]
     kin = [workbench.read(f"slice({each})") for each in workbench.read("timeline()")["kin"]]
     assert shown["start"] < min(each["start_ns"] for each in kin)
@@ -137,6 +137,31 @@ def test_a_run_that_is_being_written_is_followed(page_of: Open, job: Job) -> Non
         workbench.page.wait_for_selector("#timeline-live", state="hidden")
         workbench.settle()
         assert workbench.read("view()")["timeline"]["end"] > 9_350, "followed to its very end"
+
+
+def test_an_address_names_the_same_span_in_the_longer_run(page_of: Open, job: Job) -> None:
+    for step in range(3):
+        job.step(step)
+    named = NamedTrace("live", read_trace([job.folder]), place=job.folder)
+    selected = 'slice(serried.timeline().selected)["start_ns"]'
+    with served([named]) as address:
+        workbench = page_of(address, "slice=1.1200")
+        number = workbench.read("timeline()")["selected"]
+        assert workbench.read(selected) == 1200
+        for step in range(3, 6):
+            job.step(step)
+        workbench.page.evaluate(
+            "async (before) => { while (serried.timeline().selected <= before)"
+            " await new Promise(requestAnimationFrame); }",
+            number,
+        )
+        assert workbench.read(selected) == 1200
+        number = workbench.read("timeline()")["selected"]
+        workbench.open(f"slice={number}")
+        assert workbench.read(selected) == 1200, "older addresses name spans by number"
+        workbench.open("slice=1.1201")
+        assert "names span 1.1201, which this run does not have" in workbench.text("#trace-other")
+        assert workbench.read("timeline()")["selected"] == -1
 
 
 def test_a_run_that_vanishes_while_it_is_looked_at_stays_usable(page_of: Open, job: Job) -> None:

@@ -137,6 +137,9 @@ def test_an_address_names_a_slice_that_has_not_been_sent(page_of: Open, windowed
     spans = len(DENSE.spans())
     workbench = page_of(windowed, f"trace=1&slice={spans - 1}&time=0,9000000")
     assert workbench.text("#selected h3") == "1SEND_B199"
+    span = workbench.read(f"slice({spans - 1})")
+    workbench.open(f"trace=1&slice={span['rank']}.{span['start_ns']:.0f}&time=0,9000000")
+    assert workbench.text("#selected h3") == "1SEND_B199"
     view = workbench.read("view().timeline")
     assert view["end"] - view["start"] == pytest.approx(9_000_000), "the address says where"
 

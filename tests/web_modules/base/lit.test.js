@@ -91,7 +91,11 @@ test("what lies outside the layout lights nothing", () => {
 });
 
 const pinned = (target) =>
-  pinnedTarget({ ...DEFAULTS, ...pinWords(target, scene(pairs, ends)) }, scene(pairs, ends), null);
+  pinnedTarget(
+    { ...DEFAULTS, ...pinWords(target, scene(pairs, ends), null) },
+    scene(pairs, ends),
+    null,
+  );
 
 test("what is pinned survives the way through the state", () => {
   for (const target of [

@@ -83,6 +83,19 @@ def test_the_next_span_of_a_rank_is_the_one_that_starts_next_on_any_lane(
     assert walked[-1] == walked[-2], "at the end it stays where it is"
 
 
+def test_a_span_is_found_by_its_rank_and_begin_and_of_those_that_begin_alike_by_its_place(
+    shown: ShownTrace,
+) -> None:
+    table = shown.table
+    for span in range(0, len(table), 7):
+        track = int(np.searchsorted(table.bounds, span, "right")) - 1
+        name = f"{table.rank[track]}.{table.start_ns[span]}"
+        alike = [asked(shown, named=f"{name}.{n}").columns["id"].tolist() for n in range(3)]
+        assert [span] in alike
+        assert asked(shown, named=name).columns["id"].tolist() == alike[0]
+    assert asked(shown, named="2.1").columns["id"].tolist() == []
+
+
 def test_at_a_point_lies_the_longest_span_of_its_pixel_or_else_the_nearest(
     shown: ShownTrace,
 ) -> None:
@@ -114,6 +127,10 @@ def test_every_row_of_the_trace_has_an_id_and_back(shown: ShownTrace) -> None:
         ({"slice": "x"}, "slice=x is not there; they are numbered from 0 to "),
         ({"slice": "99999999"}, "slice=99999999 is not there; they are numbered from 0 to "),
         ({"slice": "0", "by": "7"}, "by=7 is no way to go; 1 is onwards, -1 back"),
+        (
+            {"named": "rank 3"},
+            "slice=rank 3 names no span; a name is a rank and when the span begins",
+        ),
         ({"track": "9999"}, "track=9999 is not there; they are numbered from 0 to "),
         (
             {"track": "0", "time": "noon"},

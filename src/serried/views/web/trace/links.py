@@ -6,6 +6,8 @@ rank 1         ╰──> 1F2   1B2 ──╯              to where it was used
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from serried.action import Spans
@@ -17,6 +19,7 @@ from serried.views.web.trace.table import Ids, span_columns
 from serried.views.web.wire.payload import pack
 from serried.views.web.wire.query import Words, read_word
 
+_NAME = re.compile(r"([0-9]{1,9})\.([0-9]{1,18})(?:\.([0-9]{1,6}))?")
 MOST_SPANS = 4096
 """A microbatch of more spans than this shows only those nearest in time."""
 
@@ -40,12 +43,16 @@ def links_payload(shown: ShownTrace, words: Words) -> bytes:
 
 
 def span_payload(shown: ShownTrace, words: Words) -> bytes:
-    """Returns one span: ``by`` places along a rank from ``slice``, or the one at a point.
+    """Returns one span: ``by`` places along a rank from ``slice``, the one ``named`` in an address,
+    or the one at a point.
 
     At a point of a ``track`` it is the longest of those within ``slack`` of ``time`` that meet
     one pixel, or else the nearest. Nothing comes where nothing is.
     """
-    ids = _beside(shown, words) if read_word(words, "slice") else _at(shown, words)
+    if name := read_word(words, "named"):
+        ids = _named(shown, name)
+    else:
+        ids = _beside(shown, words) if read_word(words, "slice") else _at(shown, words)
     spans = shown.table.spans(ids)
     return pack({"kind": "span"}, {"id": ids.astype(np.int32), **span_columns(spans)})
 
@@ -88,6 +95,26 @@ def _beside(shown: ShownTrace, words: Words) -> Ids:
     if not 0 <= other < len(spans) or spans.rank[other] != spans.rank[row]:
         other = row
     return shown.table.ids(np.array([other]))
+
+
+def _named(shown: ShownTrace, name: str) -> Ids:
+    """Returns the span that an address calls RANK.START or RANK.START.PLACE; none where none is.
+
+    Its number would be another's once the run has grown. Of several of a rank that begin in the
+    same nanosecond the place counts, on one track after another.
+    """
+    if not (found := _NAME.fullmatch(name)):
+        raise InputError(
+            "slice={name} names no span; a name is a rank and when the span begins in ns: 3.1200",
+            name=name[:40],
+        )
+    table, (rank, start, place) = shown.table, (int(each or 0) for each in found.groups())
+    alike: list[int] = []
+    for track in range(*np.searchsorted(table.rank, [rank, rank + 1]).tolist()):
+        first, last = int(table.bounds[track]), int(table.bounds[track + 1])
+        low, high = np.searchsorted(table.start_ns[first:last], [start, start + 1])
+        alike += range(first + int(low), first + int(high))
+    return np.array(alike[place : place + 1], dtype=np.int64)
 
 
 def _at(shown: ShownTrace, words: Words) -> Ids:

@@ -2,6 +2,7 @@
 
 import { byId } from "../base/dom.js";
 import { language, t } from "../base/i18n.js";
+import { integers, readPayload } from "../base/payload.js";
 import { askDocument, askPayload } from "../base/questions.js";
 import { Tracks } from "../timeline/trace/tracks.js";
 import { Checks } from "./checks.js";
@@ -31,6 +32,9 @@ import { asksFor, namesJob, namesRun, namesTab, withJob } from "./state/fields.j
  * @property {() => void} met     it is known what there is to show
  */
 
+/** What an address calls a span: its rank, and when it begins. */
+const NAME = /^\d{1,9}\.\d{1,18}(\.\d{1,6})?$/;
+
 /** What an address says of moments and spans of one run. */
 export const OF_A_RUN = { slice: "", time: "", range: "" };
 
@@ -53,6 +57,8 @@ export class Runs {
     this.named = { job: false, tab: false, run: false };
     /** The run that the page's link is of though it is not open, and the trace that stands here. */
     this.other = { run: "", shown: "" };
+    /** The span that the page's link names though it is not in the run; "" for none. */
+    this.lost = "";
     /** The words of the plan whose step is in view in place of a run; "" for none. */
     this.planned = "";
     /** The first diagnosis. @type {Measured | undefined} */
@@ -192,6 +198,8 @@ export class Runs {
     }
     const tracks = new Tracks(await askPayload(`trace?trace=${asked}`));
     if (asked !== this.asked) return undefined;
+    await this._findSpan(tracks);
+    if (asked !== this.asked) return undefined;
     this.tracks = tracks;
     return this.events.traced(tracks);
   }
@@ -201,14 +209,36 @@ export class Runs {
     const { asked } = this;
     const tracks = new Tracks(await askPayload(`trace?trace=${asked}`));
     if (asked !== this.asked) return undefined;
-    const { slice } = this.store.state;
-    const before = slice ? this.tracks?.span(Number(slice)) : null;
-    const rank = before ? (this.tracks?.rankOf(before.id) ?? -1) : -1;
-    // Spans are numbered by track, so that those of a longer trace have other numbers.
-    const now = before ? tracks.find(rank, before) : -1;
-    if (slice) this.store.soon({ slice: now < 0 ? "" : String(now) });
+    // A number, as older addresses have it, is another span's in the longer run.
+    const before = this.tracks?.idOf(this.store.state.slice) ?? -1;
+    if (before >= 0) this.store.soon({ slice: this.tracks?.nameOf(before) ?? "" });
+    await this._findSpan(tracks);
     this.tracks = tracks;
     return this.events.grown(tracks);
+  }
+
+  /**
+   * Asks which span the address names where it was not sent, and says so where there is none.
+   * @param {Tracks} tracks
+   */
+  async _findSpan(tracks) {
+    const { slice } = this.store.state;
+    if (!slice || tracks.idOf(slice) >= 0) return;
+    const found = tracks.isWhole || !NAME.test(slice) ? -1 : await this._askSpan(tracks, slice);
+    if (found < 0) this.store.set({ slice: "" });
+    this.lost = found < 0 ? slice : "";
+    this._showOther();
+  }
+
+  /** @param {Tracks} tracks @param {string} name */
+  async _askSpan(tracks, name) {
+    const { columns } = readPayload(
+      await askPayload(`trace/span?trace=${this.asked}&named=${name}`),
+    );
+    tracks.keep(columns);
+    const [id = -1] = integers(columns, "id");
+    if (id >= 0) tracks.numbers.set(name, id);
+    return id;
   }
 
   _showSection() {
@@ -294,8 +324,12 @@ export class Runs {
   _showOther() {
     const { run, shown } = this.other;
     const note = byId("trace-other");
-    note.hidden = !run;
-    note.textContent = run ? t(shown ? "trace.other" : "trace.none", { run, shown }) : "";
+    const parts = [
+      ...(run ? [t(shown ? "trace.other" : "trace.none", { run, shown })] : []),
+      ...(this.lost ? [t("trace.lost", { span: this.lost })] : []),
+    ];
+    note.hidden = !parts.length;
+    note.textContent = parts.join(" ");
   }
 }
 

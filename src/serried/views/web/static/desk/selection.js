@@ -70,7 +70,10 @@ export class Selection {
 
   /** Pins a target, or nothing. @param {Target | null} target */
   pin(target) {
-    this._pin(pinWords(target, this.layout.scene), target === null || target.type === "group");
+    this._pin(
+      pinWords(target, this.layout.scene, this.runs.tracks),
+      target === null || target.type === "group",
+    );
     if (target?.type === "group") this.views().collectives.follow(this._groupOf(target));
   }
 
@@ -80,7 +83,7 @@ export class Selection {
    * @param {number} first
    */
   pinSearch(find, first) {
-    this._pin({ ...pinWords(null, null), find });
+    this._pin({ ...pinWords(null, null, null), find });
     this.views().map.reveal(first);
   }
 

@@ -11,6 +11,7 @@ export function timelineReadback(view) {
   const { left, top } = view.surface.canvas.getBoundingClientRect();
   return {
     isWhole: tracks?.isWhole ?? true,
+    selected: view.selected,
     lines: lines.lines.map(({ row, group, folded, top: at, high }) => ({
       rank: row?.rank ?? -1,
       group,

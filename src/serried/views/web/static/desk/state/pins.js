@@ -13,10 +13,11 @@ const NOTHING = { rank: "", pinned_group: "", slice: "", find: "" };
  * Returns the state's words for a target; null pins nothing.
  * @param {Target | null} target
  * @param {Scene | null} scene
+ * @param {Tracks | null} tracks
  */
-export function pinWords(target, scene) {
+export function pinWords(target, scene, tracks) {
   if (target?.type === "rank") return { ...NOTHING, rank: String(target.rank) };
-  if (target?.type === "slice") return { ...NOTHING, slice: String(target.slice) };
+  if (target?.type === "slice") return { ...NOTHING, slice: tracks?.nameOf(target.slice) ?? "" };
   if (target?.type === "group" && scene)
     return { ...NOTHING, pinned_group: `${scene.kinds[target.kind].kind}:${target.group}` };
   return { ...NOTHING };
@@ -30,9 +31,8 @@ export function pinWords(target, scene) {
  * @returns {Target | null}
  */
 export function pinnedTarget(state, scene, tracks) {
-  const slice = whole(state.slice);
-  if (tracks && slice >= 0 && slice < tracks.length)
-    return { type: "slice", slice, rank: tracks.rankOf(slice) };
+  const slice = tracks && state.slice ? tracks.idOf(state.slice) : -1;
+  if (tracks && slice >= 0) return { type: "slice", slice, rank: tracks.rankOf(slice) };
   if (!scene) return null;
   const rank = whole(state.rank);
   if (rank >= 0 && rank < scene.worldSize) return { type: "rank", rank };

@@ -128,6 +128,8 @@ export class Tracks {
     this.sheets = this.isWhole ? [wholeSheet(columns, this.bounds)] : [];
     /** Spans that were asked for one by one. @type {Map<number, Slice>} */
     this.kept = new Map();
+    /** Numbers of spans by the names that addresses have for them. @type {Map<string, number>} */
+    this.numbers = new Map();
   }
 
   /** Takes a sheet in; the oldest beside the one that covers all goes. @param {Sheet} sheet */
@@ -218,18 +220,48 @@ export class Tracks {
   }
 
   /**
-   * Returns the span of a rank that begins and ends as another does; -1 where it was not sent.
-   * @param {number} rank
-   * @param {Slice} other
+   * Returns what an address calls a span: RANK.START, and .PLACE of several that begin alike on
+   * tracks of the rank. Its number would be another's once the run has grown.
+   * @param {number} id
    */
-  find(rank, { start, end, kind }) {
+  nameOf(id) {
+    const span = this.span(id);
+    if (!span) return String(id);
+    const rank = this.rankOf(id);
+    const place = this._alike(rank, span.start).indexOf(id);
+    const name = `${rank}.${span.start}${place > 0 ? `.${place}` : ""}`;
+    this.numbers.set(name, id);
+    return name;
+  }
+
+  /**
+   * Returns the number of the span that an address names, or that it tells as older ones do; -1
+   * where there is none, or it was not sent.
+   * @param {string} name
+   */
+  idOf(name) {
+    if (/^\d+$/.test(name)) return Number(name) < this.length ? Number(name) : -1;
+    const known = this.numbers.get(name);
+    if (known !== undefined) return known;
+    const [rank, start, place = 0] = name.split(".").map(Number);
+    return this._alike(rank, start)[place] ?? -1;
+  }
+
+  /** Returns the spans of a rank that begin at a moment. @param {number} rank @param {number} at */
+  _alike(rank, at) {
     const row = this.rows[this.rowOf(rank)];
+    /** @type {number[]} */
+    const found = [];
     for (let lane = 0; row && lane < row.lanes; lane++) {
-      const id = this.spanAt(row.track + lane, (start + end) / 2, 0) ?? -1;
-      const span = this.span(id);
-      if (span?.start === start && span.end === end && span.kind === kind) return id;
+      const pieces = this.sheets.map(({ tracks }) => tracks.get(row.track + lane));
+      const piece = pieces.find(
+        (each) => each && "firstId" in each && each.from <= at && at <= each.to,
+      );
+      if (!piece || !("firstId" in piece)) continue;
+      let place = countUpTo(piece.start, at - 1);
+      while (piece.start[place] === at) found.push(piece.firstId + place++);
     }
-    return -1;
+    return found;
   }
 
   /** Returns the number of the row of a rank, -1 where it recorded nothing. @param {number} rank */
