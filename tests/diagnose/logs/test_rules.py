@@ -300,7 +300,7 @@ def test_in_a_monitored_barrier_the_first_rank_is_named_only_where_it_did_not_co
     assert (gone.kind, gone.ranks) == ("never_arrived", None)
 
 
-def test_a_start_is_stuck_once_its_ranks_wait_long_or_are_too_many() -> None:
+def test_a_start_is_stuck_once_its_ranks_wait_long_or_are_too_many_or_nothing_follows() -> None:
     row = (
         "Waiting in store based barrier to initialize process group for rank: {rank}, key: "
         "store_based_barrier_key:1 (world_size=4, worker_count={joined}, timeout=0:30:00)"
@@ -309,7 +309,10 @@ def test_a_start_is_stuck_once_its_ranks_wait_long_or_are_too_many() -> None:
     passed = "Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 4 nodes."
     assert first_cause(*once * 4).kind == "init_rendezvous"
     assert first_cause(row.format(rank=0, joined=5)).kind == "init_rendezvous"
-    for rows in (once, [*once * 4, passed]):
+    last = first_cause(*once)
+    assert (last.kind, last.ranks) == ("init_rendezvous", None)
+    assert str(last.verdict) == "2 ranks came to a start of 4: ranks 0 and 1 still waited there"
+    for rows in ([*once, "epoch 1"], [*once * 4, passed]):
         lines = (log_line(text, "job.log", number) for number, text in enumerate(rows, 1))
         assert not list(standing_causes(list(text_signs(lines))))
 
@@ -556,3 +559,44 @@ def test_an_end_that_mpi_tells_over_two_lines_is_read() -> None:
         "> exited on signal 11 (Segmentation fault).",
     )
     assert (cause.kind, cause.ranks) == ("segfault", (6,))
+
+
+def test_a_number_that_is_not_read_is_no_other_number() -> None:
+    cut = "[rank0]:[E1206 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation"
+    cause = first_cause(*waiting(1, 1), f"{cut} timeout: WorkNCCL(")
+    assert str(cause.verdict).startswith("ranks 0 and 1 waited in ALLREDUCE 1 (64 elements) until")
+
+
+def test_sizes_that_differ_in_what_may_be_one_group_are_told_and_nobody_is_named() -> None:
+    rows = [TIMEOUT.format(rank=r, seq=8, op="ALLREDUCE", numel=n) for r, n in ((1, 64), (0, 9))]
+    cause = first_cause(*rows)
+    assert cause.ranks is None
+    assert "64 elements on rank 1, 9 elements on rank 0" in str(cause.verdict)
+
+
+def test_who_was_told_to_record_and_had_nothing_to_wait_for_does_not_wait() -> None:
+    row = (
+        "[rank{rank}]:[E1206 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank "
+        "{rank}] Received a dump signal due to a collective timeout from  rank 7 and we will try "
+        "our best to dump the debug info. Last enqueued NCCL work: 9, last completed NCCL work: 9."
+    )
+    cause = first_cause(*(row.format(rank=rank) for rank in (4, 5)))
+    assert str(cause.verdict).startswith("rank 7 saw a collective time out")
+    assert cause.ranks is None
+    assert cause.collective is not None and cause.collective.group == "default_pg"
+
+
+def test_an_error_that_a_failed_barrier_raises_follows_from_who_did_not_come() -> None:
+    barrier = "RuntimeError: [Rank 0]: Ranks 9, 12 failed to pass monitoredBarrier in 600000 ms"
+    after = "ValueError: rank 0 could load the model, but there are others that did not"
+    cause = first_cause(barrier, "Traceback (most recent call last):", after)
+    assert (cause.kind, cause.ranks) == ("never_arrived", (9, 12))
+
+
+def test_a_message_that_begins_within_its_figures_is_of_the_process_that_speaks_next() -> None:
+    figures = "NumelOut=64, Timeout(ms)=600000) ran for 600061 milliseconds before timing out."
+    cause = first_cause(f"64, {figures} (Worker pid=7, ip=10.0.0.9) {waiting(5, 8)[1]}")
+    facts = cause.collective
+    assert facts is not None
+    assert (facts.seq, facts.numel_out, facts.timeout_ms, facts.ran_ms) == (8, 64, 600000, 600061)
+    assert str(cause.verdict).startswith("rank 5 waited in collective 8")

@@ -163,3 +163,27 @@ def test_the_rank_of_a_summary_is_named_rather_than_its_number_on_the_node(tmp_p
         "  rank      : 11 (local_rank: 3)\n  exitcode  : -11 (pid: 4004)\n",
     )
     assert str(found.causes[0].verdict).startswith("rank 11 on gpu-17 crashed")
+
+
+def test_tasks_that_slurm_kills_after_another_ended_by_itself_are_not_accused(
+    tmp_path: Path,
+) -> None:
+    own = "srun: error: node1: tasks 0-1: Exited with exit code 14\n"
+    rest = "srun: error: node2: tasks 4-7: Killed\n"
+    after, before = told(tmp_path, own + rest).causes[0], told(tmp_path, rest + own).causes[0]
+    assert after.kind == "exit_code"
+    assert (before.kind, before.ranks) == ("rank_killed", (4, 5, 6, 7))
+
+
+def test_an_abort_of_mpi_stands_before_the_signal_that_stops_the_rest(tmp_path: Path) -> None:
+    rows = "n1: rank 27419 died from signal 6\nn2: rank 48107 died from signal 15\n"
+    found = told(tmp_path, rows).causes[0]
+    assert (found.kind, found.ranks) == ("aborted", None)
+    thrown = "  what():  std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n"
+    rows = "terminate called after throwing an instance of 'thrust::bad_alloc'\n" + thrown
+    assert told(tmp_path, rows + "n1: rank 3 died from signal 6\n").causes[0].ranks == (3,)
+
+
+def test_a_code_that_holds_a_signal_as_a_byte_is_that_signal(tmp_path: Path) -> None:
+    row = "pdsh@host-0: 10.0.0.9: ssh exited with exit code 250\n"
+    assert told(tmp_path, row).causes[0].kind == "aborted"

@@ -70,8 +70,8 @@ _GROUP = re.compile(
     r"\[(?:PG (?:ID )?(?P<group>\d{0,9})[^\]]*)?Rank (?P<rank>\d{1,9})\]"
 )
 _INNER = re.compile(r"\[rank(\d{1,7})\]:\s?")
-_PROGRESS = re.compile(r"%|it/s|s/it|examples")
-"""What stands before a rank's own line because another process shares it, not a launcher's word."""
+_PROGRESS = re.compile(r"%|it/s|s/it|examples|ran for \d")
+"""What stands before a rank's own line because another message shares it, not a launcher's word."""
 _DATE = re.compile(_STAMP)
 _PARTED = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
 """A date and the time of a second, its fraction, and its zone."""

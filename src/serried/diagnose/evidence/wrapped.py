@@ -29,7 +29,8 @@ SAME_HEAD = 8
 """Letters that two messages share at their beginning, as a program or its carrier puts them."""
 _BEGINS = re.compile(
     r"\s*(?:\[rank|\[[EWIF]\b|\[\d{4}-|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate called|"
-    r"File \"|frame #|\d+%\||[A-Z]\w*(?:Error|Exception)\b|ERROR|WARNING|INFO)|\s*$"
+    r"File \"|frame #|\d+%\||[A-Z]\w*(?:Error|Exception)\b|ERROR|WARNING|INFO|"
+    r"srun: |slurmstepd: )|\s*$"
 )
 _ENDS = ("  ", "│", "|", "┃", "╮", "╯", "=" * 8, "*" * 8, "-" * 8)
 """How a line ends that is as wide as the terminal by itself: padded, in a box, a rule."""

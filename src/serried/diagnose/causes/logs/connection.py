@@ -142,6 +142,26 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("mpi_address",),
+        CauseClass.NETWORK,
+        "network",
+        Standing.CONNECTION,
+        (
+            said(
+                "Open MPI reached another process than it meant: hosts have several interfaces, of "
+                "which some share an address"
+            ),
+        ),
+        (
+            said(
+                "name the interface that the hosts share, and leave out docker0 and lo: mpirun "
+                "--mca btl_tcp_if_include IFACE --mca oob_tcp_if_include IFACE"
+            ),
+        ),
+        0.8,
+        "unknown",
+    ),
+    SignMeaning(
         ("nccl_remote",),
         CauseClass.NETWORK,
         "network",

@@ -196,6 +196,20 @@ _MEANINGS = (
         0.85,
     ),
     SignMeaning(
+        ("cuda_capture",),
+        CauseClass.CUDA_ERROR,
+        "cuda_error",
+        Standing.ROOT,
+        (said("{who} called CUDA in a way that a graph under capture forbids: {what}"),),
+        (
+            said(
+                "capture with capture_error_mode='thread_local', for the watchdog asks for events "
+                "meanwhile; and let the first collective of each group run before the capture"
+            ),
+        ),
+        0.8,
+    ),
+    SignMeaning(
         ("cuda", "cuda_unnamed"),
         CauseClass.CUDA_ERROR,
         "cuda_error",

@@ -26,7 +26,10 @@ from serried.diagnose.causes.logs.startup import startup_candidates
 from serried.diagnose.causes.logs.vague import vague_candidates
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.numbers import numbered_by_launchers
+from serried.diagnose.evidence.quote import NOBODY, Speaker
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.whom import named, speaker_named
+from serried.finding import Sentence
 
 MOST_CAUSES = 4
 KILLS = (-9, -15, -6)
@@ -134,11 +137,28 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
     if (
         not ranks
         or (len(ranks) > 1 and not is_told_at_once)
-        or any(_code(sign) in KILLS for sign in ends)
+        or any(_code(sign) in _not_own(told) for sign in ends)
     ):
         return cause
     shown = (*cause.quotes, *quotes(ends))
-    return replace(cause, ranks=ranks, quotes=tuple(dict.fromkeys(shown)))
+    who = named(ranks) if len(ranks) > 1 else speaker_named(_best(told, ends))
+    verdict = cause.verdict
+    if verdict.values.get("who") == speaker_named(NOBODY):
+        verdict = Sentence(verdict.template, {**verdict.values, "who": who})
+    return replace(cause, ranks=ranks, verdict=verdict, quotes=tuple(dict.fromkeys(shown)))
+
+
+def _best(told: LoggedSigns, ends: Sequence[Sign]) -> Speaker:
+    """Returns the speaker of some ends that is told best: with its number in the job, if any."""
+    numbered = [sign.speaker for sign in ends if told.rank(sign.speaker) is not None]
+    return next((each for each in numbered if each.global_rank is not None), numbered[0])
+
+
+def _not_own(told: LoggedSigns) -> Sequence[int]:
+    """Returns the codes of ends from outside; an abort is its own where its exception is told."""
+    is_watched = told.first("timeout", "taken_down", "dump_signal") is not None
+    is_own_abort = told.first("native_abort") is not None and not is_watched
+    return [code for code in KILLS if code != -6 or not is_own_abort]
 
 
 def _code(sign: Sign) -> int | None:
@@ -152,6 +172,8 @@ def _standing(told: LoggedSigns, each: RankedCause, waits: Sequence[RankedCause]
     Within one file its lines tell what is after; over files only times do. Whoever lost a peer
     tells of that peer's end before the launcher does, which therefore follows from nothing.
     """
+    if _is_of_barrier(told, each):
+        return Standing.FOLLOWS
     is_late = each.standing in (Standing.ENDED, Standing.NOTICED) or each.cause.kind in _OF_ABORT
     before = [wait for wait in waits if _brings_about(told, wait, each)] if is_late else []
     if not before:
@@ -162,6 +184,19 @@ def _standing(told: LoggedSigns, each: RankedCause, waits: Sequence[RankedCause]
     else:
         is_after = sequence(told, each.cause)[0] is Order.AFTER
     return Standing.FOLLOWS if is_after else each.standing
+
+
+def _is_of_barrier(told: LoggedSigns, each: RankedCause) -> bool:
+    """Tells whether an error is what a barrier raised that ranks did not come to.
+
+    It is raised on the rank that says who did not come, which is the first one of its group.
+    """
+    failed = told.first("absent")
+    if failed is None or each.cause.kind != "exception":
+        return False
+    if not set(each.cause.ranks or ()) <= {0, *told.ranks(told.of("absent"))}:
+        return False
+    return _source(each) == told.signs[failed].quote.source and each.place > failed
 
 
 def _brings_about(told: LoggedSigns, wait: RankedCause, end: RankedCause) -> bool:

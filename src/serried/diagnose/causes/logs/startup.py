@@ -358,5 +358,9 @@ def _store_waits(told: LoggedSigns) -> Iterator[RankedCause]:
     if not signs or told.first("store_passed") is not None:
         return
     is_full = _is_full(signs[-1])
-    if is_full or len(signs) >= LONG_WAIT * len(told.ranks(signs)):
-        yield candidate(told, _TOO_MANY if is_full else _STORE_WAIT, signs[-1:])
+    is_open = told.first("start_open") is not None
+    if is_full or is_open or len(signs) >= LONG_WAIT * len(told.ranks(signs)):
+        last = [s for s in signs if s.facts.get("joined") == signs[-1].facts.get("joined")]
+        yield candidate(
+            told, _TOO_MANY if is_full else _STORE_WAIT, signs[-1:] if is_full else last
+        )

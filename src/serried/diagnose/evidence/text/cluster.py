@@ -81,6 +81,17 @@ _FIRST = (
     Pattern("evicted_for", r"The node had condition: \[(?P<what>DiskPressure|PIDPressure)"),
     Pattern("evicted", r"(?:reason|Reason|status)[:=\" ]+Evicted"),
     Pattern("node_lost", r"Node failure on (?P<host>[\w.\-]+)"),
+    Pattern("node_lost", r"[Nn]ode (?P<host>[\w.\-]+) has been marked (?:DOWN|down)"),
+    Pattern(  # a row of sinfo -R
+        "node_lost",
+        r"^\s*(?:Not responding|Node unexpectedly rebooted|\w*node_fail)\s+\S+\s+"
+        r"\d{4}-\d\d-\d\dT\S+\s+(?P<host>\S+)\s*$",
+    ),
+    Pattern(  # PALS, the launcher of Cray's MPI
+        "node_lost",
+        r"ping RPC timeout from (?P<host>[\w.\-]+)|"
+        r"Couldn't forward RPC ping\S* to child (?P<node>[\w.\-]+?):?(?:\s|$)",
+    ),
     Pattern("node_lost", r"Node (?P<host>[\w.\-]+) status is now: NodeNotReady"),
     Pattern("node_lost", r"srun: error: (?P<host>\S+): task.*(?:node fail|Node Fail)"),
     Pattern("node_lost", r"Communication connection failure.*node (?P<host>[\w.\-]+)"),
@@ -113,6 +124,7 @@ _FIRST = (
         r"JAX distributed service detected fatal errors|another task died|"
         r"[Ff]ailed to send RPC to coordination service|leader task was preempted",
     ),
+    Pattern("told_to_stop", r"Worker exit detail: .*\breceive[sd] a SIGTERM"),
     Pattern(
         "worker_died",
         r"Worker IP address: (?P<host>[\d.]+) .*Worker PID: (?P<pid>\d+) Worker exit type: SYSTEM_",
@@ -155,6 +167,9 @@ _ALL = (
         "task_exit",
         r"(?:\[(?P<host>[\w.\-]+):(?P<pid>\d+)\] )?\bSignal: (?P<how>Bus error|Aborted) \(\d+\)",
     ),
+    Pattern(  # docker's list of containers
+        "task_exit", r"(?:(?P<host>\w[\w.\-]*): )?\bExited \((?P<code>[1-9]\d{0,2})\) \S"
+    ),
     Pattern("task_exit", r"[Ee]xited with (?:status |exit )?code:? (?P<code>\d+)"),
     Pattern(
         "task_exit",
@@ -187,7 +202,7 @@ _ALL = (
     Pattern(
         "no_host_memory",
         r"^(?!.*(?:ibv_|NCCL WARN)).*Cannot allocate memory|DefaultCPUAllocator: (?:can't|"
-        r"not enough)|std::bad_alloc|"
+        r"not enough)|std::bad_alloc(?!: (?:cuda|hip))|"
         r"^MemoryError\b|Unable to allocate [\d.]+ [KMGT]iB for an array",
     ),
     Pattern("peer_failed", r"Horovod has been shut down|HorovodInternalError"),

@@ -40,7 +40,7 @@ from serried.diagnose.evidence.text.marked import marked_signs
 from serried.diagnose.evidence.text.pods import PodLines, pod_signs
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_signs
 from serried.diagnose.evidence.text.python import RepeatedTraceback, Tracebacks
-from serried.diagnose.evidence.text.startup import startup_signs
+from serried.diagnose.evidence.text.startup import OpenStart, startup_signs
 from serried.diagnose.evidence.text.torchrun import FailureSummary, exits
 from serried.diagnose.evidence.torn import untorn
 
@@ -75,7 +75,9 @@ _STARTS = re.compile(
     r"[A-Z]\w+:)"
 )
 _HALF_SAID = re.compile(r"(?:exception|failure was|timeout|Error): *$")
-_REST = re.compile(r"\s*(?:\[(?:PG \w|Rank \d|[\w./\-]+\.cc:\d)|Work)")
+_REST = re.compile(
+    r"\s*(?:\[(?:PG \w|Rank \d|[\w./\-]+\.cc:\d)|Work|(?:CUDA|HIP|NCCL|XPU|NPU) [eE]rror\b)"
+)
 """A message of torch's within another: what was caught, after the words that announce it."""
 _BARE_ERROR = re.compile(r"Error: *$")
 _OPEN = re.compile(r"Work[A-Z]\w*\([^()]*(?:\(ms\)[^()]*)?$|\[PG [^\]]*$")
@@ -116,9 +118,10 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
     tracebacks = Tracebacks()
-    summary = FailureSummary()
+    summary, start = FailureSummary(), OpenStart()
     reports = (
         summary.read,
+        start.read,
         RasReport().read,
         StallReport().read,
         LaunchReport().read,
@@ -143,7 +146,8 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
             else:
                 undated.append(replace(sign, after=clock))
     yield from undated
-    yield from (replace(sign, after=clock) for sign in (*tracebacks.cut(), *summary.cut()))
+    at_end = (*tracebacks.cut(), *summary.cut(), *start.cut())
+    yield from (replace(sign, after=clock) for sign in at_end)
 
 
 def _of_line(

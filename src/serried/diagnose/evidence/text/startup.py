@@ -138,6 +138,39 @@ _PATTERNS = (
 )
 
 
+_STILL = "Waiting in store based barrier"
+
+
+class OpenStart:
+    """Tells of a log that ends while a rank still waits for the others to start.
+
+    Torch says so only after ten seconds, and says as well when the wait is over: a log whose last
+    line it is holds no more. Its sign is ``start_open``.
+
+    >>> from serried.diagnose.evidence.log_line import log_line
+    >>> start = OpenStart()
+    >>> rows = ["step 1", "Waiting in store based barrier to initialize process gr"]
+    >>> [s for row in rows for s in start.read(log_line(row, "x", 1))]
+    []
+    >>> [sign.kind for sign in start.cut()]
+    ['start_open']
+    """
+
+    def __init__(self) -> None:
+        self._last: LogLine | None = None
+
+    def read(self, line: LogLine) -> Iterator[Sign]:
+        """Hears a line; it tells nothing before the end."""
+        if line.text.strip():
+            self._last = line
+        return iter(())
+
+    def cut(self) -> Iterator[Sign]:
+        """Yields the sign of a last line that is one of waiting."""
+        if self._last is not None and _STILL in self._last.text:
+            yield Sign("start_open", self._last.quote, self._last.speaker, self._last.time)
+
+
 def startup_signs(line: LogLine) -> Iterator[Sign]:
     """Yields what is said at start-up in a line."""
     yield from first_signs(_PATTERNS, line)

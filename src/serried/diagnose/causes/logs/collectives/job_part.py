@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from serried.diagnose.causes.logs.collectives.limit import RAISE, raised_for
 from serried.diagnose.causes.logs.signs import LoggedSigns
 from serried.diagnose.diagnosis import CauseClass
@@ -20,7 +22,8 @@ SAME_PATH = said(
     "or a "
     "batch that some ranks skip; run with TORCH_DISTRIBUTED_DEBUG=DETAIL to see both calls"
 )
-STACK_OF = said("take the stack of that rank (py-spy dump --pid PID): it is elsewhere")
+_STACK_OF = said("take the stack of that rank (py-spy dump --pid PID): it is elsewhere")
+_STACKS_OF = said("take the stacks of those ranks (py-spy dump --pid PID): they are elsewhere")
 LEFT_PATH = said(
     "look for a branch that depends on the rank or its batch: parameters that only some ranks "
     "use, a "
@@ -63,3 +66,8 @@ def part_of_job(told: LoggedSigns, first: Sign) -> tuple[str, CauseClass, tuple[
     if kinds and kinds[-1] == "building_data":
         return "data_stall", CauseClass.DATA, (_BUILD_FIRST, raised_for(limit_ms))
     return "timeout_unknown", CauseClass.HANG, (STACKS, SAME_PATH, RAISE)
+
+
+def stack_of(ranks: Sequence[object]) -> Sentence:
+    """Returns whose stack to take: that of the one rank, or of the several, who did not come."""
+    return _STACK_OF if len(ranks) == 1 else _STACKS_OF

@@ -70,7 +70,7 @@ def _idle(told: LoggedSigns, met: Sequence[LoggedWait], meeting: str) -> RankedC
         return None
     first = min(met, key=lambda wait: wait.facts.seq or 0)
     verdict = said(
-        "{who} never came to {op} {seq}: finished all calls before it, and was elsewhere while "
+        "{who} never came to {op} {seq}, with all calls before it finished: elsewhere while "
         "{others} waited there",
         who=named(signs),
         op=first.facts.op or "?",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH, STACK_OF, part_of_job
+from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH, part_of_job, stack_of
 from serried.diagnose.causes.logs.collectives.waits import logged_waits
+from serried.diagnose.causes.logs.ends.cures import ITS_LOG
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
@@ -14,6 +15,8 @@ from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 
+ORIGINAL = 3
+"""Lines within which a barrier's failure tells the exception behind it."""
 _STACKS_OF_BOTH = said("take the stacks of a rank of each side: py-spy dump --pid PID")
 
 
@@ -46,7 +49,7 @@ def absent_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
                 Sentence(verdict.template, {"who": named(ranks)}),
                 confidence=0.8,
                 quotes=quotes(signs),
-                cures=(STACK_OF,),
+                cures=(stack_of(ranks),),
                 collective=_awaited(told, signs[0]),
             )
             yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
@@ -75,16 +78,24 @@ def barrier_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         return
     ranks = tuple(sorted({rank for sign in signs for rank in _ranks(sign)}))
     has_left = not counted and told.first("gloo_closed") is not None
-    verdict = (
-        said(
+    is_gone = any(_is_of(closed, sign) for closed in told.of("gloo_closed") for sign in counted)
+    if has_left:
+        verdict = said(
             "{who} ended while the others stood in a monitored barrier; its own log says for whom "
             "it waited there",
             who=named(ranks),
         )
-        if has_left
-        else said("{who} did not come to a monitored barrier", who=named(ranks))
-    )
+    elif is_gone:
+        verdict = said(
+            "{who} closed its connection instead of coming to a monitored barrier: it had ended, "
+            "and its own log says why",
+            who=named(ranks),
+        )
+    else:
+        verdict = said("{who} did not come to a monitored barrier", who=named(ranks))
     kind, cause_class, cures = part_of_job(told, signs[0])
+    if kind == "timeout_unknown":
+        cures = (ITS_LOG,) if is_gone or has_left else (stack_of(ranks),)
     cause = Cause(
         cause_class,
         "never_arrived" if kind == "timeout_unknown" else kind,
@@ -92,10 +103,16 @@ def barrier_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         verdict,
         confidence=0.5 if has_left else 0.8,
         quotes=quotes([*signs, *broken]),
-        cures=(STACK_OF,) if kind == "timeout_unknown" else cures,
+        cures=cures,
         collective=_barrier(told, signs[0]),
     )
     yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
+
+
+def _is_of(closed: Sign, failed: Sign) -> bool:
+    """Tells whether a closed connection is the original exception of a barrier's failure."""
+    after = closed.quote.line - failed.quote.line
+    return closed.quote.source == failed.quote.source and 0 <= after <= ORIGINAL
 
 
 def _barrier(told: LoggedSigns, sign: Sign) -> CollectiveFacts | None:
@@ -138,7 +155,7 @@ def analysed_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         verdict,
         confidence=0.7,
         quotes=quotes(signs),
-        cures=(STACK_OF,) if is_missing else (LEFT_PATH,),
+        cures=(stack_of(ranks),) if is_missing else (LEFT_PATH,),
         collective=collective,
     )
     yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
@@ -202,7 +219,7 @@ def _counts(told: LoggedSigns, sign: Sign, signs: list[Sign]) -> RankedCause:
         verdict,
         confidence=0.7,
         quotes=quotes(signs[-8:]),
-        cures=(STACK_OF if is_behind else _STACKS_OF_BOTH,),
+        cures=(stack_of(few) if is_behind else _STACKS_OF_BOTH,),
         collective=facts,
         groups=(facts.group,) if facts.group else (),
     )

@@ -15,7 +15,7 @@ from serried.diagnose.causes.logs.collectives.job_part import SAME_PATH, STACKS,
 from serried.diagnose.causes.logs.collectives.left_behind import left_behind
 from serried.diagnose.causes.logs.collectives.limit import NEVER_MEET, RAISE
 from serried.diagnose.causes.logs.collectives.waited import waiting_chain, waiting_verdict
-from serried.diagnose.causes.logs.collectives.waits import LoggedWait, logged_waits
+from serried.diagnose.causes.logs.collectives.waits import UNEVEN, LoggedWait, logged_waits
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
@@ -23,10 +23,6 @@ from serried.diagnose.evidence.sign import CollectiveFacts
 from serried.diagnose.whom import named
 from serried.errors import listed
 from serried.finding import Sentence, said
-
-UNEVEN = ("ALLTOALL", "GATHER", "SCATTER", "SEND", "RECV", "COALESCED", "ALLTOALL_BASE", "P2P")
-"""Calls whose ranks may bring different sizes."""
-
 
 _WEAK = (
     SignMeaning(
@@ -87,6 +83,10 @@ _WEAK = (
         "timeout_unknown",
         Standing.NOTICED,
         (
+            said(
+                "rank {from_rank} saw a collective time out and asked the others for their "
+                "records; who kept it waiting is not in the log"
+            ),
             said(
                 "a rank saw a collective time out and asked the others for their records; who "
                 "kept it "
@@ -227,7 +227,9 @@ def _ranks(side: Sequence[LoggedWait]) -> tuple[int, ...]:
 
 
 def _unknown(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause:
-    waits = [_with_open_number(wait) for wait in waits]
+    # Of a call that lost its name and its number nothing can be asked; others tell more.
+    named = sorted(waits, key=lambda wait: wait.facts.op is None and wait.facts.seq is None)
+    waits = [_with_open_number(wait) for wait in named]
     first = waits[0]
     kind, cause_class, cures = part_of_job(told, first.signs[0])
     cause = Cause(

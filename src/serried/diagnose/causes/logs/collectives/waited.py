@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from serried.diagnose.causes.logs.collectives.waits import LoggedWait
+from serried.diagnose.causes.logs.collectives.waits import UNEVEN, LoggedWait
 from serried.diagnose.causes.logs.signs import LoggedSigns
 from serried.diagnose.evidence.sign import CollectiveFacts
 from serried.diagnose.whom import named
+from serried.errors import Listed, listed
 from serried.finding import Sentence, said
 
 LATE_MS, LATE_SHARE = 60_000, 1.1
@@ -35,7 +36,8 @@ def waiting_verdict(waits: Sequence[LoggedWait], kind: str) -> Sentence:
     ranks = [wait.rank for wait in waits if wait.rank is not None]
     facts = waits[0].facts
     who = named(ranks) if ranks else said("a rank that the log does not name")
-    numbers = {wait.facts.seq for wait in waits}
+    numbered = [wait for wait in waits if wait.facts.seq is not None]
+    numbers = {wait.facts.seq for wait in numbered}
     if kind in _VERDICTS:
         return Sentence(_VERDICTS[kind].template, {"who": who, "call": _what(facts)})
     if len(numbers) > 1 and not any(wait.facts.group for wait in waits):
@@ -43,31 +45,64 @@ def waiting_verdict(waits: Sequence[LoggedWait], kind: str) -> Sentence:
             "{who} timed out in several collectives ({numbers}), but this version of torch prints "
             "no group: which of them belong together cannot be told",
             who=who,
-            numbers=", ".join(f"{wait.facts.op or '?'} {wait.facts.seq}" for wait in waits[:8]),
+            numbers=_numbers(numbered),
         )
     if _are_apart(waits):
         return said(
             "{who} waited at different numbers of one group ({numbers}): their calls no longer "
             "match, and which side left the common path the log does not tell",
             who=who,
-            numbers=", ".join(f"{wait.facts.op or '?'} {wait.facts.seq}" for wait in waits[:8]),
+            numbers=_numbers(numbered),
         )
     if not ranks:
         return said(
             "{call} timed out; the line carries no rank, so nothing more can be said",
             call=_what(facts),
         )
+    differ = _sizes_differ(waits)
+    if differ and facts.op not in UNEVEN:
+        return said(
+            "{who} waited in {call} until the limit, with different sizes: {sizes}; in one group "
+            "they do not match, and whether it is one the log does not tell",
+            who=who,
+            call=_call(facts),
+            sizes=listed([_sized(wait) for wait in differ], limit=4),
+        )
     return said(
         "{who} waited in {call} until the limit; no rank's absence or error is in the log",
         who=who,
-        call=_what(facts),
+        call=_call(facts) if differ else _what(facts),
     )
 
 
+def _sizes_differ(waits: Sequence[LoggedWait]) -> list[LoggedWait]:
+    """Returns the first wait of each size, where ranks wait with several at the same number."""
+    first = waits[0].facts
+    sized: dict[int, LoggedWait] = {}
+    for wait in waits:
+        is_same = (wait.facts.op, wait.facts.seq) == (first.op, first.seq)
+        if is_same and wait.rank is not None and wait.facts.numel_in is not None:
+            sized.setdefault(wait.facts.numel_in, wait)
+    return list(sized.values()) if len(sized) > 1 else []
+
+
+def _sized(wait: LoggedWait) -> Sentence:
+    return said(
+        "{numel:,} elements on {who}",
+        who=named(() if wait.rank is None else (wait.rank,)),
+        numel=wait.facts.numel_in,
+    )
+
+
+def _numbers(waits: Sequence[LoggedWait]) -> Listed:
+    """Returns the collectives of some waits by name and number, each once."""
+    return listed(dict.fromkeys(f"{w.facts.op or '?'} {w.facts.seq}" for w in waits), limit=8)
+
+
 def _are_apart(waits: Sequence[LoggedWait]) -> bool:
-    """Tells whether ranks of one group wait at different numbers of it."""
+    """Tells whether ranks of one group wait at different numbers of it; one unread is no other."""
     meetings = {wait.meeting for wait in waits}
-    numbers = {wait.rank: wait.facts.seq for wait in waits}
+    numbers = {wait.rank: wait.facts.seq for wait in waits if wait.facts.seq is not None}
     return len(meetings) == 1 and None not in meetings and len(set(numbers.values())) > 1
 
 

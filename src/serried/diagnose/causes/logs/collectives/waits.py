@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from serried.diagnose.causes.logs.signs import LoggedSigns
 from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 
+UNEVEN = ("ALLTOALL", "GATHER", "SCATTER", "SEND", "RECV", "COALESCED", "ALLTOALL_BASE", "P2P")
+"""Calls whose ranks may bring different sizes."""
+
 
 @dataclass(frozen=True)
 class LoggedWait:
@@ -42,6 +45,8 @@ def logged_waits(told: LoggedSigns) -> list[LoggedWait]:
     if not waits:
         for state in states:
             rank, facts = told.rank(state.speaker), state.collective or CollectiveFacts()
+            if _is_idle(facts):
+                continue
             waits.setdefault((rank, facts.group), _joined(rank, facts, state, state))
     return [
         replace(w, meeting=meeting, facts=replace(w.facts, group=group))
@@ -49,6 +54,11 @@ def logged_waits(told: LoggedSigns) -> list[LoggedWait]:
         else w
         for w in waits.values()
     ]
+
+
+def _is_idle(facts: CollectiveFacts) -> bool:
+    """Tells whether counters say that a rank had finished every call that it had issued."""
+    return facts.seq is None and facts.last_completed == facts.last_enqueued is not None
 
 
 def _only_meeting(told: LoggedSigns, states: Sequence[Sign]) -> tuple[str | None, str | None]:

@@ -46,6 +46,8 @@ _SIGNALS = {
     "SIGUSR2": -12,
 }
 
+ALL_CODES = 256
+"""Exit codes that a byte holds."""
 FIRST_OF_SIGNALS = 128
 """An exit code from here on stands for a signal."""
 _CANCELLED = SignMeaning(
@@ -119,14 +121,22 @@ def _ends(told: LoggedSigns) -> list[Sign]:
 
 def _is_stop_of_rest(sign: Sign, ends: Sequence[Sign]) -> bool:
     """Tells whether a SIGTERM is the launcher's, which stops the ranks that are left of a job."""
-    is_stop = sign.code == _SIGNALS["SIGTERM"] and sign.kind != "first_failure"
-    return is_stop and any(other.code not in (None, sign.code) for other in ends)
+    stop = _SIGNALS["SIGTERM"]
+    is_stop = _code(sign) == stop and sign.kind != "first_failure"
+    return is_stop and any(_code(other) not in (None, stop) for other in ends)
+
+
+def _code(sign: Sign) -> int | None:
+    """Returns the code of an end, that of a signal below 0."""
+    signal = sign.facts.get("signal")
+    return -signal if isinstance(signal, int) else sign.code
 
 
 def _is_told_elsewhere(told: LoggedSigns, sign: Sign) -> bool:
     """Tells whether the scheduler ended a process as it cleared up, or says that memory ran out.
 
-    Of a job that it has cancelled Slurm kills every task, whichever failed before.
+    Of a job that it has cancelled Slurm kills every task, whichever failed before; so it does
+    with the tasks that are left where one ended with a code of its own.
     """
     how = str(sign.facts.get("how") or "")
     if how.startswith("Out Of Memory"):
@@ -134,8 +144,12 @@ def _is_told_elsewhere(told: LoggedSigns, sign: Sign) -> bool:
     is_swept = sign.kind == "task_exit" and how.startswith(("Killed", "Terminated"))
     return is_swept and any(
         stop.quote.source == sign.quote.source and stop.quote.line < sign.quote.line
-        for stop in told.of("cancelled")
+        for stop in [*told.of("cancelled"), *filter(_is_own_code, told.of("task_exit"))]
     )
+
+
+def _is_own_code(sign: Sign) -> bool:
+    return 0 < (sign.code or 0) < FIRST_OF_SIGNALS
 
 
 def _tells_how(sign: Sign) -> bool:
@@ -157,11 +171,12 @@ def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:
     name = str(sign.facts.get("name") or "")
     how = str(sign.facts.get("how") or "").capitalize()
     code = _SIGNALS.get(name, sign.code if sign.code is not None else 0)
-    signal = sign.facts.get("signal")
-    if isinstance(signal, int):
-        code = -signal
-    if code > 128:
-        code = 128 - code
+    if isinstance(sign.facts.get("signal"), int):
+        code = _code(sign) or 0
+    if code - ALL_CODES in (-6, -7, -9, -11, -15):  # Python's own negative code as a byte
+        code -= ALL_CODES
+    elif code > FIRST_OF_SIGNALS:
+        code = FIRST_OF_SIGNALS - code
     if code == -9 or how.startswith("Killed"):
         return KILLED
     if code == -11 or how.startswith("Segmentation"):
@@ -193,7 +208,7 @@ def _of_agent(told: LoggedSigns, stop: Sign) -> SignMeaning:
     has_failed = any(
         sign.quote.source == stop.quote.source
         and sign.quote.line < stop.quote.line
-        and 0 < (sign.code or 0) < FIRST_OF_SIGNALS
+        and _is_own_code(sign)
         for sign in told.of("exit")
     )
     return STOPPED_LATER if has_failed else STOPPED
@@ -222,5 +237,5 @@ def stop_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 
 def _is_of_step(told: LoggedSigns, cancelled: Sequence[Sign]) -> bool:
     """Tells whether Slurm ended a step because a task of it had ended with a code of its own."""
-    has_failed = any(0 < (sign.code or 0) < FIRST_OF_SIGNALS for sign in told.of("task_exit"))
+    has_failed = any(map(_is_own_code, told.of("task_exit")))
     return has_failed and all(_STEP.search(sign.quote.text) for sign in cancelled)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.ends.cures import (
+    ASK_SCHEDULER,
     CORE,
     ITS_LOG,
     JOBS_OUTPUT,
@@ -69,7 +70,7 @@ _TOLD = (
         "sigterm",
         Standing.NOTICED,
         (said("{who} got SIGTERM, the signal to stop; the log does not say from whom"),),
-        (ITS_LOG,),
+        (ASK_SCHEDULER, ITS_LOG),
         0.5,
         "nobody",
     ),

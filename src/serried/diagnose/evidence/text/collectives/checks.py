@@ -101,7 +101,8 @@ _MODELS = (  # 0 is what stands where the gather of the counts brought nothing
 )
 _MISMATCHED = Pattern(
     "mismatched",
-    r"Mismatched collective detected|MPI_ERR_TRUNCATE|collective mismatch error",
+    r"Mismatched collective detected|caused by a collective mismatch|MPI_ERR_TRUNCATE|"
+    r"collective mismatch error",
 )
 _CULPRIT = re.compile(r"Culprit rank (\d+); Error type: (\w+)")
 _NOT_JOINED = re.compile(r"(?<!\w)missing ranks: \{(?P<ranks>[\d, ]+)\}")

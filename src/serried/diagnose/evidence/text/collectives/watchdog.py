@@ -33,14 +33,17 @@ from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
 
 _CAUGHT = "Watchdog caught collective operation timeout"
-_CUT = re.compile(r"\.cpp:\d+\] \[.*?Rank \d+\] Watchdog c[\w ]{0,40}:?\s*$")
+_CUT = re.compile(r"\.cpp:\d+\] \[.*?Rank \d+\] Watchdog(?: c[\w ]{0,40}:?)?\s*$")
 """A line that breaks off before it names the collective."""
 _BARE = re.compile(rf"{_CAUGHT}: *ran for")
 """What is left of such a line where somebody took the collective out."""
 _WORK = re.compile(r"Work(?:[A-Z][A-Za-z]{1,15})?(?:\(| (?=(?:SeqNum|OpType)=))")
 """A collective as a backend prints it: ``WorkNCCL(``, ``WorkHCCL(``, ``WorkXCCL(``."""
-_HEADLESS = re.compile(r"\W*(?:SeqNum=\d+, ?)?OpType=\w+,")
-"""A collective whose line lost its beginning."""
+_HEADLESS = re.compile(
+    r"\W*(?:(?:SeqNum=\d+, ?)?OpType=\w+,|"
+    r"(?:\d+, ?)?(?:Numel(?:In|Out)=\d+, ?){0,2}Timeout\(ms\)=\d+\) (?:ran for|timed out in))"
+)
+"""A collective whose line lost its beginning, perhaps within its figures."""
 _ALONE = re.compile(
     r"\W*Work[A-Z][A-Za-z]{1,15}[( ] *(?:(?:\.{3}|…),? *)?(?:SeqNum=[\d ]+, ?)?OpType=\w+,|"
     r"\W*(?:SeqNum=\d+, ?)?OpType=\w+, ?Numel(?:In|Out)="
@@ -130,13 +133,11 @@ def timeouts(line: LogLine) -> Iterator[Sign]:
     ):
         yield from _given_up(line)
     elif cut := _CUT.search(text) or _BARE.search(text):
-        yield Sign(
-            "timeout",
-            line.quote,
-            _speaker(line, text[: cut.end()]),
-            line.time,
-            CollectiveFacts(group=group_name(text)),
+        ran = _RAN.search(text)
+        facts = CollectiveFacts(
+            ran_ms=whole_number(ran[1]) if ran else None, group=group_name(text)
         )
+        yield Sign("timeout", line.quote, _speaker(line, text[: cut.end()]), line.time, facts)
     if counters := _COUNTERS.search(text) or _HIT.search(text):
         loose = _LOOSE_PG.search(text)
         facts = CollectiveFacts(
@@ -200,7 +201,9 @@ def _given_up(line: LogLine) -> Iterator[Sign]:
         facts = _facts(work, before, ran_ms=whole_number(ran[1]) if ran else None)
         if len(begins) == 1 and facts.group is None:
             facts = replace(facts, group=group_name(work))
-        yield Sign("timeout", line.quote, _speaker(line, before), line.time, collective=facts)
+        # What lost its beginning lost its rank too; the process's next message may share the line.
+        named = work if not before and line.speaker.rank is None else before
+        yield Sign("timeout", line.quote, _speaker(line, named), line.time, collective=facts)
 
 
 def _facts(work: str, before: str, *, ran_ms: int | None) -> CollectiveFacts:

@@ -36,6 +36,7 @@ _PATTERNS = (
         "gpu_oom",
         r"CUDA [Ee]rror: (?:out of memory|2\b(?!\.))|NPU out of memory|CUDNN_STATUS_ALLOC_FAILED",
     ),
+    Pattern("gpu_oom", rf"OutOfMemoryError: Tried to allocate (?P<wanted>{_SIZE})"),
     Pattern("gpu_oom", r"OUT_OF_DEVICE_MEMORY|hipErrorOutOfMemory|NPU out of memory"),
     Pattern("gpu_oom", r"CUBLAS_STATUS_ALLOC_FAILED|cudaMalloc failed: out of memory"),
     Pattern(
@@ -72,6 +73,7 @@ _PATTERNS = (
         "cuda_hardware",
         r"CUDA error: (?P<what>(?:the device|GPU) (?:is|was) (?:lost|removed|not ready).*)",
     ),
+    Pattern("cuda_capture", r"(?P<what>operation not permitted (?:when|on).{0,40}captur\w*)"),
     Pattern("cuda", r"(?P<what>an illegal memory access was encountered)"),
     Pattern("cuda", r"(?P<what>an illegal instruction was encountered)"),
     Pattern("cuda", r"(?P<what>unspecified launch failure|misaligned address)"),

@@ -23,7 +23,8 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs
 _PATTERNS = (
     Pattern(
         "xid",
-        r"Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)(?:\s+GPU-I:\d+\s+GPU-CI:\d+)?\): (?P<code>\d+)"
+        r"(?<!S)Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)(?:\s+GPU-I:\d+\s+GPU-CI:\d+)?\): "
+        r"(?P<code>\d+)"
         r"(?:, pid='?(?P<pid>\d+)'?)?(?:, name=(?P<program>[^,]+))?"
         r"(?:.*?caused by previous Xid (?P<previous>\d+))?",
     ),

@@ -73,6 +73,7 @@ _PATTERNS = (
     Pattern(
         "socket", r"failed to connect to all addresses|failed to TCP connect|btl_tcp\S* .*fail"
     ),
+    Pattern("mpi_address", r"btl_tcp\S* received unexpected process identifier"),
     Pattern("socket", r"UCX +ERROR|pml_ucx\S* +Error"),
     Pattern("no_route", r"ssh: connect to host \S+ port \d+|ssh exited with exit code 255"),
     Pattern("nccl_remote", r"ncclRemoteError|remote process exited or there was a network error"),
@@ -87,7 +88,8 @@ _PATTERNS = (
     ),
     Pattern(
         "nccl_error",
-        r"\bNCCL [Ee]rror\b|NCCL WARN (?!Failed to open lib|NUMA|Missing|MSCCL|.*[Pp]lugin)",
+        r"\bNCCL [Ee]rror\b|NCCL WARN (?!Failed to open lib|Your program may|"
+        r"NUMA|Missing|MSCCL|.*[Pp]lugin)",
     ),
 )
 
