@@ -59,7 +59,8 @@ def gather(
             continue
         log = LogFile(file, names[file], hear, () if file in earlier else heard_by)
         heard = _Heard(code)
-        told[file] = [*text_signs(heard.lines(log)), *_own_log(log)]
+        heard_of = list(text_signs(heard.lines(log)))
+        told[file] = [*_own_log(log), *heard_of]
         notes += _restarts(log.name, told[file])
         is_last = file not in earlier and file.stat().st_size <= STACK_BYTES.most
         if heard.is_fatal and is_last:
@@ -160,7 +161,7 @@ def _own_log(log: LogFile) -> Iterator[Sign]:
     """Yields that a log of one rank is there, whatever it tells."""
     speaker = file_speaker(str(log.path))
     if log.num_lines and speaker.rank is not None:
-        yield Sign("own_log", Quote(log.name, log.num_lines, ""), speaker)
+        yield Sign("own_log", Quote(log.name, 1, ""), speaker)
 
 
 class _Heard:

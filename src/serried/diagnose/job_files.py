@@ -20,6 +20,7 @@ from serried.diagnose.evidence.records.left import (
     BESIDE,
     FAILED_SUFFIX,
     STACKS_SUFFIX,
+    GuardedRank,
     read_guarded_rank,
 )
 from serried.diagnose.evidence.stacks.stack import ThreadStack
@@ -72,7 +73,7 @@ class JobFiles:
 
     def _take(self, path: Path, name: str, head: bytes) -> bool:
         if is_guard_file(head):
-            self.left.guarded.append(read_guarded_rank(path))
+            self._keep_guarded(read_guarded_rank(path), name)
             return True
         if path.suffix in BESIDE and path.with_suffix(GUARD_SUFFIX).is_file():
             # Read with the guard's file; how a rank failed or crashed is read as a log is, too.
@@ -93,6 +94,27 @@ class JobFiles:
                 self.notes.append(odd)
             return True
         return False
+
+    def _keep_guarded(self, rank: GuardedRank, name: str) -> None:
+        """Keeps what a guard left of a rank, unless the last of it is cut off; says what is."""
+        if rank.file.is_cut_off:
+            self.left.cut_off.add(rank.rank)
+            self.notes.append(
+                said(
+                    "{name} breaks off before what its rank did last, and was left out: copy it "
+                    "anew from where the job ran",
+                    name=name,
+                )
+            )
+            return
+        self.left.guarded.append(rank)
+        if rank.stack.is_cut_off:
+            self.notes.append(
+                said(
+                    "{name} breaks off within a stack: where its rank stood last is not known",
+                    name=rank.stacks_name,
+                )
+            )
 
     def _document(self, path: Path, name: str) -> bool:
         if path.stat().st_size > GROUPS_BYTES.most:

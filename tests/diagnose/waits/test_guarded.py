@@ -46,6 +46,47 @@ def test_a_neighbour_tells_what_became_of_a_rank_that_was_in_the_collective(
     assert first(job.diagnosis()) == (kind, (2,), 3)
 
 
+STACKS = """Thread 0x{:016x} (most recent call first):
+  File "torch/distributed/distributed_c10d.py", line 3252 in all_reduce
+  File "train.py", line 9 in main
+"""
+
+
+@pytest.mark.parametrize("cut", [0, 3])
+def test_stacks_that_are_cut_off_are_no_sign_that_a_rank_was_gone(cut: int, tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path, boot="another host's")
+    job.collective(range(4), 0)
+    job.collective([0, 1, 3], 0, ends=False)
+    for rank, log in enumerate(job.logs):
+        text = STACKS.format(0)
+        text = text if rank != 2 else "\n".join(text.split("\n")[::2])
+        log.path.with_suffix(".stacks").write_text(text.rstrip("\n") + "\n")
+        if rank == cut:
+            life_later(log, -1)
+    whole = job.diagnosis()
+    assert first(whole)[:2] == ("stuck_in_user_code", (2,))
+    torn = job.logs[cut].path.with_suffix(".stacks")
+    torn.write_text(torn.read_text()[:20])
+    found = job.diagnosis()
+    assert first(found)[:2] == ("stuck_in_user_code", (2,))
+    assert [str(note) for note in found.notes] == [
+        f"{torn.name} breaks off within a stack: where its rank stood last is not known"
+    ]
+
+
+def test_a_guard_s_file_that_is_cut_off_accuses_nobody(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective(range(4), 0)
+    job.collective(range(4), 0, ends=False)
+    torn = job.logs[3].path
+    torn.write_bytes(torn.read_bytes()[:5000])
+    found = job.diagnosis()
+    assert first(found) == ("left_nothing", None, 3)
+    assert [str(note)[:50] for note in found.notes] == [
+        "rank-00003.guard breaks off before what its rank d"
+    ]
+
+
 def test_a_rank_that_gave_no_sign_of_life_for_longer_than_it_would_leave_stacks_in_is_gone(
     tmp_path: Path,
 ) -> None:

@@ -69,6 +69,8 @@ class GuardedJob:
         ]
         if len(quiet) != 1 or len(self.ranks) < 2 or _is_here(self.ranks[quiet[0]]):
             return None
+        if self.ranks[quiet[0]].stack.is_cut_off:
+            return None
         ahead = _clocks(self.ranks)
         lived = {
             rank: each.file.alive_wall_ns - ahead[each.file.header.record.boot]
@@ -108,6 +110,9 @@ class GuardedJob:
         if _has_stood(guarded):
             # It was in the hang with the others, so its end, whenever that was, is not the root.
             return RankCondition.RUNNING, None
+        if guarded.stack.is_cut_off:
+            # It may have left its stack at the end as the others did.
+            return RankCondition.UNKNOWN, None
         if fatal is None and not guarded.stack.by_signal and letter in DEAD:
             return RankCondition.DEAD, _told(guarded, "its process is gone and said nothing")
         if fatal is None and rank in self.silent and not guarded.stack.frames:

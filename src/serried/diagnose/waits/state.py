@@ -133,7 +133,7 @@ class JobState:
     """The layout's axes with their sizes, the fastest first; () where it is not known."""
     gpus_per_node: int | None = None
     set_apart: frozenset[int] = frozenset()
-    """Ranks whose dumps are of another moment, and were left out: what they did is not known."""
+    """Ranks whose dumps were left out, as cut off or of another moment: nothing tells of them."""
 
     @classmethod
     def of(

@@ -48,7 +48,7 @@ def test_operations_that_ended_and_one_that_is_waited_in_read_back(tmp_path: Pat
     file = read_guard_file(log.path)
     assert file.waits_in == number == 6
     assert file.groups == (GuardedGroup("4", (1, 3, 5, 7), "dp", "gloo"),)
-    assert (file.counts, file.step, file.is_torn) == ({"4": 5}, 12, False)
+    assert (file.counts, file.step, file.is_cut_off) == ({"4": 5}, 12, False)
     assert file.rows["seq"].tolist() == [1, 2, 3, 4, 5, -1]
     assert (file.rows["ended_ns"] > 0).tolist() == [True] * 5 + [False]
     last = file.rows[-1]
@@ -93,7 +93,7 @@ def test_a_file_cut_off_anywhere_gives_what_came_before_or_one_sentence(
     except InputError:
         assert len(raw) < HEADER_BYTES
         return
-    assert file.is_torn is (len(raw) < len(WHOLE))
+    assert file.is_cut_off is (len(file.rows) < 5)
     assert file.rows["seq"].tolist() == list(range(1, 6))[: len(file.rows)]
 
 

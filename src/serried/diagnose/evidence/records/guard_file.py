@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -204,8 +204,8 @@ class GuardFile:
     alive_wall_ns: int
     moved_ns: int
     """CLOCK_MONOTONIC of its host at which it last went on."""
-    is_torn: bool = field(default=False)
-    """Whether rows are missing that were said to be written."""
+    is_cut_off: bool = False
+    """Whether the file ends before what it says was written: where its rank stands is not known."""
 
     @property
     def rank(self) -> int:
@@ -241,11 +241,13 @@ def guard_file(path: object, raw: bytes) -> GuardFile:
     groups = _groups(raw[HEADER_BYTES : HEADER_BYTES + max(used, 0)])
     num_begun, waits_in, since_ns = _of(raw, AT, AT_PLACE)
     alive_ns, alive_wall_ns, moved_ns = _of(raw, LIFE, LIFE_PLACE)
-    rows = _rows(raw, header, num_begun)
+    rows, counts = _rows(raw, header, num_begun), _counts(raw, header, groups)
+    is_short = len(raw) < header.file_bytes
+    lacks_rows = len(rows) < min(num_begun, header.num_rows)
     return GuardFile(
         header=header,
         groups=groups,
-        counts=_counts(raw, header, groups),
+        counts=counts,
         rows=rows,
         num_begun=num_begun,
         waits_in=waits_in,
@@ -255,7 +257,7 @@ def guard_file(path: object, raw: bytes) -> GuardFile:
         alive_ns=alive_ns,
         alive_wall_ns=alive_wall_ns,
         moved_ns=moved_ns,
-        is_torn=len(raw) < header.file_bytes or len(rows) < min(num_begun, header.num_rows),
+        is_cut_off=is_short and (lacks_rows or counts is None),
     )
 
 

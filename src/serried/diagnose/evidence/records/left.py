@@ -3,7 +3,8 @@
     rank-00003.guard  .stacks  .failed  .neighbours      ──>  GuardedRank
 
 What lies beside the guard's file is text of its own process and may be cut off; what cannot be read
-of it is as if it were not there.
+of it is as if it were not there. Of stacks that are cut off nobody knows what the last one was, nor
+that there was none.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ class LeftStack:
     """What Python said of a signal that ended the process, such as a segmentation fault."""
     thread: Quote | None = None
     """What ended a thread other than the main one, and with it perhaps what the rank waits for."""
+    is_cut_off: bool = False
+    """Whether the file ends within a line: what was left last is not there, or not whole."""
 
     def as_thread(self, source: str) -> ThreadStack:
         """Returns it as stacks of any other source are."""
@@ -131,7 +134,8 @@ def _stack(path: Path, main_thread: int) -> LeftStack:
     found = LeftStack()
     frames: list[StackFrame] | None = None
     by_signal = False
-    lines = _text(path).splitlines()
+    text = _text(path)
+    lines = text.splitlines()
     for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False), 1):
         if match := _THREAD.match(line):
             # A blank line parts the threads of one dump. Only the watch says above its dumps why.
@@ -149,6 +153,9 @@ def _stack(path: Path, main_thread: int) -> LeftStack:
             found = replace(found, thread=Quote(path.name, number, line))
         elif _FATAL.match(line):
             found = replace(found, fatal=Quote(path.name, number, line))
+    if text and not text.endswith("\n"):
+        # An older stack would stand for where the rank is no longer.
+        return LeftStack(fatal=found.fatal, thread=found.thread, is_cut_off=True)
     return found
 
 
