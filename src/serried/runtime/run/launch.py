@@ -24,6 +24,7 @@ from serried.runtime.run.log import RunLog
 from serried.runtime.run.tensorboard import require_tensorboard
 from serried.runtime.run.worker import TrainJob
 from serried.runtime.training.tokens import require_text
+from serried.trace.merge.files import RUN_MARK
 
 LIBRARY = ("transformers.modeling_utils", "transformers.distributed.tensor_parallel")
 """What ranks need of transformers, which takes seconds to load."""
@@ -145,6 +146,7 @@ def check_files(settings: TrainSettings) -> None:
         )
     try:
         settings.trace_dir.mkdir(parents=True, exist_ok=True)
+        (settings.trace_dir / RUN_MARK).touch()
     except (FileExistsError, NotADirectoryError) as error:
         raise InputError(
             "trace folder {path} cannot be made: {reason}",

@@ -26,6 +26,8 @@ from serried.trace.model.record import NAMES_SUFFIX
 from serried.trace.model.traffic import SUFFIX as TRAFFIC_SUFFIX
 
 PATTERN = "rank-*.spans"
+RUN_MARK = ".serried-run"
+"""A file that ``serried train`` leaves in the folder of a run before its ranks write there."""
 
 
 @dataclass(frozen=True)

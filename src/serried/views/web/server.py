@@ -156,7 +156,7 @@ def serve(
     gate = Gate(host, listening.getsockname()[1], token or _token_for(host), behind)
     address = _address(gate, query)
     _announce(gate, address)
-    desk, afterwards = OpeningDesk(tell=tell, held=True), Afterwards()
+    desk, afterwards = OpeningDesk(tell=tell, held=True, waits=True), Afterwards()
     for place, what in found.items():
         desk.open(place, found=what)
     if open_browser and _has_screen():

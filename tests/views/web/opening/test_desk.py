@@ -11,10 +11,13 @@ from serried.errors import InputError
 from serried.finding import Sentence
 from serried.limits import UPLOAD_BYTES
 from serried.trace.formats.reading import read_trace
+from serried.trace.merge.files import RUN_MARK
 from serried.trace.model.progress import unheard
 from serried.views.web.opening import apart, reading
+from serried.views.web.opening import desk as opening_desk
 from serried.views.web.opening.apart import ReaderProcess
 from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.opening.folder import recognised_as
 from serried.views.web.opening.kinds import TABS, Kind
 from serried.views.web.wire.coming import Coming
 from tests.trace.alike import differences
@@ -171,3 +174,29 @@ def test_what_is_said_is_a_sentence(tmp_path: Path) -> None:
     opening.sentence = Sentence("reading {paths}, {size}", {"paths": "x", "size": "1 GB"})
     told = opening.document()["said"]
     assert told["en"] == "reading x, 1 GB" and told["zh"] != told["en"]
+
+
+def test_a_run_whose_ranks_have_recorded_nothing_yet_is_opened_once_they_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening_desk, "AGAIN_S", 0.01)
+    (tmp_path / RUN_MARK).touch()
+    heard: list[object] = []
+    desk = OpeningDesk(tell=heard.append, waits=True)
+    opening = desk.open(tmp_path, found=recognised_as(tmp_path, None))
+    other = desk.open(Path(__file__).with_name("absent"))
+    assert not desk.settle(0.2)
+    assert (other.state, opening.state, opening.tab) == ("failed", "reading", "run")
+    assert "no rank of" in opening.document()["said"]["en"]
+    RUN.write(tmp_path)
+    assert desk.settle(WAIT_S)
+    assert (opening.state, len(desk.traces)) == ("done", 1)
+    assert len([each for each in heard if "no rank of" in str(each)]) == 1, "said once"
+
+
+def test_a_run_that_is_waited_for_can_be_cancelled(tmp_path: Path) -> None:
+    (tmp_path / RUN_MARK).touch()
+    desk = OpeningDesk(waits=True)
+    desk.open(tmp_path, found=recognised_as(tmp_path, None))
+    desk.close()
+    assert desk.settle(WAIT_S)

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.trace.formats.reading import read_trace
+from serried.trace.merge.files import RUN_MARK
+from serried.trace.model.record import RecordHeader
+from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace
 from serried.trace.store.folder import write_store
-from serried.views.web.opening.folder import recognised, recognised_as
+from serried.views.web.opening.folder import awaits_ranks, recognised, recognised_as
 from serried.views.web.opening.kinds import Kind
 from serried.views.web.opening.prepared import prepared
 from serried.views.web.opening.staged import staged
@@ -145,3 +149,21 @@ def test_a_place_of_mostly_programs_is_diagnosed_where_the_evidence_lies(tmp_pat
         (tmp_path / "out" / "logs" / f"{rank}.log").write_bytes(LOG * 20)
     ready = prepared(tmp_path, recognised(tmp_path), lambda: tmp_path)
     assert ready.places == (tmp_path / "out" / "logs",)
+
+
+def test_a_folder_is_a_runs_by_the_mark_of_its_start_or_by_records_without_a_span(
+    tmp_path: Path,
+) -> None:
+    assert not awaits_ranks(tmp_path), "an empty folder may be anybody's"
+    (tmp_path / RUN_MARK).touch()
+    assert awaits_ranks(tmp_path)
+    record = tmp_path / "rank-00000.spans"
+    writer = RecordWriter(tmp_path, RecordHeader(run="x", rank=0, job=RUN.job))
+    assert awaits_ranks(tmp_path)
+    writer.add(ActionKind.F, 10, 20, step=0, stage=0, microbatch=0)
+    assert not awaits_ranks(tmp_path)
+    writer.close()
+    record.write_bytes(b"")
+    assert awaits_ranks(tmp_path)
+    record.write_bytes(b"something else")
+    assert not awaits_ranks(tmp_path), "its reader says what is wrong with it"

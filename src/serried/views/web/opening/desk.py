@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from serried.errors import InputError, SerriedError
-from serried.finding import Sentence
-from serried.views.web.opening.folder import Recognised, recognised
+from serried.finding import Sentence, said
+from serried.views.web.opening.folder import Recognised, awaits_ranks, recognised
 from serried.views.web.opening.kinds import Kind
 from serried.views.web.opening.opening import Opening
 from serried.views.web.wire.coming import Coming, require_room
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from serried.views.web.opening.reading import Opened
     from serried.views.web.trace.payload import NamedTrace
 
+AGAIN_S = 1.0
+"""Seconds after which it is looked again whether the ranks of a run record."""
 Tell = Callable[[Sentence | SerriedError], None]
 """Hears what is said of an opening, as for the terminal."""
 
@@ -44,8 +46,12 @@ class OpeningDesk:
         cases: Sequence[NamedCase] = (),
         tell: Tell = lambda _: None,
         held: bool = False,
+        waits: bool = False,
     ) -> None:
-        """Takes what is read already; ``tell`` hears what is done, and what cannot be."""
+        """Takes what is read already; ``tell`` hears what is done, and what cannot be.
+
+        ``waits`` says that a run whose ranks have recorded nothing yet is read once they have.
+        """
         self.traces, self.checks, self.cases = [*traces], [*checks], [*cases]
         self.openings: list[Opening] = []
         self.version = 0
@@ -55,6 +61,7 @@ class OpeningDesk:
         self._queue: list[Opening] = []
         self._is_working = False
         self._is_held = held
+        self._waits = waits
         self._folder: Path | None = None
         self._copies: dict[Path, int] = {}
 
@@ -189,6 +196,10 @@ class OpeningDesk:
 
     def _work(self) -> None:
         for opening in self._waiting():
+            if self._waits and awaits_ranks(opening.place):
+                self._put_off(opening)
+                continue
+            opening.sentence = None
             try:
                 self._take(opening, self._read(opening))
                 opening.settle("done")
@@ -209,6 +220,25 @@ class OpeningDesk:
                 opening = self._queue.pop(0)
             if opening.state == "reading":
                 yield opening
+
+    def _put_off(self, opening: Opening) -> None:
+        """Takes an opening up again in a moment, behind what else is to be read."""
+        if opening.sentence is None:
+            opening.found = Recognised(Kind.RECORDING, ())
+            opening.sentence = said(
+                "no rank of {name} has recorded anything yet; it opens by itself once one has",
+                name=opening.name,
+            )
+            self._tell(opening.sentence)
+            self._turn()
+        again = threading.Timer(AGAIN_S, self._requeue, [opening])
+        again.daemon = True
+        again.start()
+
+    def _requeue(self, opening: Opening) -> None:
+        with self._changed:
+            self._queue.append(opening)
+            self._start()
 
     def _read(self, opening: Opening) -> Opened:
         from serried.views.web.opening.apart import APART_BYTES, ReaderProcess

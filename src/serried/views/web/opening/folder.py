@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from serried.errors import InputError
 from serried.limits import FOLDER_NAMES, SAMPLED_FILES
+from serried.user_file import opened
 from serried.views.web.opening.kinds import TABS, Kind, Tab
 from serried.views.web.opening.recognise import kind_of
 from serried.views.web.opening.sample import Sample, sample_of
@@ -126,6 +127,8 @@ def recognised_as(place: Path, kind: Kind | None) -> Recognised:
     """
     if not place.exists():
         raise InputError("{path} is not there", path=place)
+    if kind in (None, Kind.RECORDING) and awaits_ranks(place):
+        return Recognised(Kind.RECORDING, ())
     if kind is None:
         return recognised(place)
     if kind is Kind.RECORDING:
@@ -137,6 +140,33 @@ def recognised_as(place: Path, kind: Kind | None) -> Recognised:
 
             read_recording([place])
     return Recognised(kind, ())
+
+
+def awaits_ranks(place: Path) -> bool:
+    """Tells whether a place is the folder of a run whose ranks have recorded no span yet.
+
+    It is a run's by the mark that ``serried train`` leaves there, or by records that ranks began.
+    """
+    if not place.is_dir():
+        return False
+    # A server listens before it imports what reads records.
+    from serried.trace.merge.files import PATTERN, RUN_MARK
+
+    records = [*place.glob(PATTERN)]
+    is_run = bool(records) or ((place / RUN_MARK).exists() and not any(files_in(place)))
+    return is_run and not any(map(_has_span, records))
+
+
+def _has_span(record: Path) -> bool:
+    from serried.trace.model.record import HEADER_BYTES, MAGIC, RECORD_BYTES
+
+    try:
+        with opened(record) as file:
+            head = file.read(HEADER_BYTES)
+            is_other = head != b"" and not head.startswith(MAGIC)
+            return is_other or any(file.read(RECORD_BYTES))
+    except InputError:
+        return True  # its reader says what is wrong with it
 
 
 def files_in(folder: Path) -> Iterator[Path]:
