@@ -19,18 +19,17 @@ from serried.mesh import (
     GroupKind,
     JoinRuns,
     JoinStrided,
-    LastAssigned,
     Leading,
     Level,
     Mesh,
     Pick,
-    RangesFromFirst,
     RankWindows,
     RingPairs,
     Rule,
     Slices,
     Strides,
 )
+from serried.mesh.ranges import LastAssigned, RangesFromFirst
 
 TABLE = np.array([[0, 8, 16, 24], [1, 9, 17, 25]], dtype=np.int32)
 TURNED = TABLE[::-1, ::-1]

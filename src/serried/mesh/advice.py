@@ -214,10 +214,10 @@ def half_node(layout: Layout, placement: Placement) -> Iterator[Finding]:
 
 def ragged(layout: Layout) -> Iterator[Finding]:
     """Yields a finding for kinds whose groups differ in size."""
-    names = [n for n in _odd_kinds(layout) if len(set(_sizes(layout, n))) > 1]
+    names = [n for n in _odd_kinds(layout) if len(layout.groups(n).different_sizes) > 1]
     if names:
         parts = (
-            said("{name} ({sizes})", name=name, sizes=listed(_sizes(layout, name)))
+            said("{name} ({sizes})", name=name, sizes=listed(layout.groups(name).different_sizes))
             for name in names
         )
         evidence = said(
@@ -226,13 +226,6 @@ def ragged(layout: Layout) -> Iterator[Finding]:
         )
         cure = _even_windows(layout, names)
         yield Finding("ragged", (evidence,), groups=tuple(names), cure=cure)
-
-
-def _sizes(layout: Layout, name: str) -> list[int]:
-    """Returns the different sizes of a kind's groups, the largest first."""
-    sizes = layout.groups(name).sizes
-    low, high = int(sizes.min()), int(sizes.max())
-    return [high] if low == high else sorted(set(sizes.tolist()), reverse=True)
 
 
 def _even_windows(layout: Layout, names: list[str]) -> Sentence:
@@ -249,7 +242,7 @@ def overlapping(layout: Layout) -> Iterator[Finding]:
     """Yields a finding for kinds in which a rank stands in several groups."""
     for name in _odd_kinds(layout):
         groups = layout.groups(name)
-        counts = _memberships(groups, layout.world_size)
+        counts = groups.memberships(layout.world_size)
         # Pairs along a ring overlap on purpose: a rank has one with each neighbour.
         if counts.max(initial=0) > 1 and not _has(layout.kind(name).rule, (RingPairs,)):
             rank = int(counts.argmax())
@@ -288,7 +281,7 @@ def uncovered(layout: Layout) -> Iterator[Finding]:
         kind = layout.kind(name)
         # Groups of first and last ranks (embeddings) and listed groups leave ranks out on purpose.
         if not _has(kind.rule, (First, Ends)) and not isinstance(kind, FixedKind):
-            left = np.flatnonzero(_memberships(layout.groups(name), layout.world_size) == 0)
+            left = np.flatnonzero(layout.groups(name).memberships(layout.world_size) == 0)
             if len(left):
                 missing[tuple(left.tolist())].append(name)
     # Kinds that leave out the same ranks share a finding, for they have the same cause.
@@ -306,7 +299,7 @@ def uncovered(layout: Layout) -> Iterator[Finding]:
 
 def alone(layout: Layout) -> Iterator[Finding]:
     """Yields one finding for all kinds of groups of one rank."""
-    names = [n for n in _listed_kinds(layout) if _sizes(layout, n) == [1]]
+    names = [n for n in _listed_kinds(layout) if layout.groups(n).different_sizes == [1]]
     if names:
         evidence = said(
             "{count} kinds have groups of one rank, communicators that carry nothing: {kinds}",
@@ -327,7 +320,7 @@ def doubled(layout: Layout) -> Iterator[Finding]:
     # Kinds of single ranks are told elsewhere (``alone``); twins are meant to be double.
     same: dict[bytes, list[str]] = defaultdict(list)
     for name in _listed_kinds(layout):
-        if _sizes(layout, name)[:1] > [1]:
+        if layout.groups(name).different_sizes[:1] > [1]:
             same[signature(layout.groups(name))].append(name)
     sets = [names for names in same.values() if len(names) > 1]
     twins = [kind.name for kind in layout.kinds if kind.twin_of]
@@ -357,7 +350,7 @@ def _fewer(twins: list[str]) -> Sentence:
 def odd(layout: Layout) -> Iterator[Finding]:
     """Yields a finding for each dimension whose groups have an odd number of ranks above one."""
     for dim, name in layout.dims.items():
-        sizes = _sizes(layout, name)
+        sizes = layout.groups(name).different_sizes
         # Kinds of several sizes are told by ragged.
         if len(sizes) == 1 and sizes[0] > 1 and sizes[0] % 2:
             size = sizes[0]
@@ -388,18 +381,12 @@ def _odd_kinds(layout: Layout) -> list[str]:
     return [name for name in _listed_kinds(layout) if not layout.is_partition(name)]
 
 
-def _memberships(groups: Groups, world_size: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Returns in how many groups each rank stands, shape (world_size,)."""
-    inside = groups.members[groups.members < world_size]
-    return np.bincount(inside, minlength=world_size)
-
-
 def _most_memberships(layout: Layout) -> int:
     """Returns how many groups the busiest rank is in, over all kinds but twins."""
     listed_kinds, odd = _listed_kinds(layout), _odd_kinds(layout)
     counts = np.zeros(layout.world_size, dtype=np.intp)
     for name in odd:
-        counts += _memberships(layout.groups(name), layout.world_size)
+        counts += layout.groups(name).memberships(layout.world_size)
     return int(counts.max(initial=0)) + len(listed_kinds) - len(odd)
 
 

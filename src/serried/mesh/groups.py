@@ -89,6 +89,14 @@ class Groups:
         """How many ranks each group has."""
         return np.diff(self.bounds)
 
+    @property
+    def different_sizes(self) -> list[int]:
+        """The sizes that there are, the largest first."""
+        if not len(self):
+            return []
+        low, high = int(self.sizes.min()), int(self.sizes.max())
+        return [high] if low == high else sorted(set(self.sizes.tolist()), reverse=True)
+
     @cached_property
     def is_ascending(self) -> bool:
         """Whether the ranks of every group ascend, as nearly all frameworks list them."""
@@ -134,6 +142,14 @@ class Groups:
         # Written from the last group to the first, so that the first of several stays.
         owner[self.members[inside][::-1]] = numbers[inside][::-1]
         return owner
+
+    def memberships(self, world_size: int) -> NDArray[np.intp]:
+        """Returns in how many groups each rank stands, shape (world_size,).
+
+        >>> Groups.of([[0, 1], [1, 2]]).memberships(4)
+        array([1, 2, 1, 0])
+        """
+        return np.bincount(self.members[self.members < world_size], minlength=world_size)
 
 
 def signature(groups: Groups) -> bytes:

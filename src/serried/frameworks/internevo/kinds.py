@@ -15,11 +15,10 @@ from serried.frameworks.internlm import expert_kinds
 from serried.mesh import (
     Chunks,
     GroupKind,
-    LastAssigned,
     Level,
-    RangesFromFirst,
     RankWindows,
 )
+from serried.mesh.ranges import LastAssigned, RangesFromFirst
 from serried.mesh.sizes import Sizes
 
 EVERYONE = ("pp", "dp", "tp")

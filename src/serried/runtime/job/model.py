@@ -158,3 +158,16 @@ def stage_layers(layers: int, num_stages: int) -> list[range]:
     short, longer = divmod(layers, num_stages)
     starts = [stage * short + min(stage, longer) for stage in range(num_stages + 1)]
     return [range(a, b) for a, b in pairwise(starts)]
+
+
+def padded_vocabulary(divisible_by: int, tp: int) -> int:
+    """Returns the rows of an embedding of bytes that ``tp`` ranks share.
+
+    As Megatron-LM 0.16 pads it (megatron/training/tokenizer, _vocab_size_with_padding). The rows
+    that are no bytes stay zero, and neither score nor count.
+
+    >>> padded_vocabulary(128, 4)
+    512
+    """
+    unit = divisible_by * tp
+    return -(-VOCABULARY // unit) * unit

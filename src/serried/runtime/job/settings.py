@@ -22,7 +22,7 @@ from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.data_file import cache_folder, has_documents
 from serried.runtime.job.emulated import Emulated
 from serried.runtime.job.limits import require_above_zero, require_positive
-from serried.runtime.job.model import VOCABULARY, ModelSizes, stage_layers
+from serried.runtime.job.model import VOCABULARY, ModelSizes, padded_vocabulary, stage_layers
 from serried.runtime.job.optimizer import OptimizerSettings
 from serried.runtime.job.option import check_bounds, setting, size_setting
 from serried.runtime.job.parallel import AXES, check_parallel
@@ -334,16 +334,12 @@ class TrainSettings:
     def vocabulary(self) -> int:
         """Rows of the embedding: bytes, and what makes them a multiple of tp.
 
-        As Megatron-LM 0.16 pads it (megatron/training/tokenizer, _vocab_size_with_padding). The
-        rows that are no bytes stay zero, and neither score nor count.
-
         >>> [TrainSettings(tp, tp=tp, model=ModelSizes(heads=tp)).vocabulary for tp in (1, 2, 4)]
         [256, 256, 512]
         """
         if isinstance(self.model, ConfigModel):
             return self.model.vocabulary  # as its config says; tp ranks take uneven parts
-        unit = self.vocab_divisible_by * self.tp
-        return -(-VOCABULARY // unit) * unit
+        return padded_vocabulary(self.vocab_divisible_by, self.tp)
 
     @property
     def has_tokens(self) -> bool:

@@ -21,8 +21,9 @@ from serried.views.explain.features import features
 from serried.views.explain.filling import filled
 from serried.views.explain.frameworks import Practice
 from serried.views.explain.practice import practice
+from serried.views.learn.card_job import CardJob
 from serried.views.learn.job_costs import cost_lines
-from serried.views.learn.job_numbers import CardJob, here_lines
+from serried.views.learn.job_numbers import here_lines
 from serried.views.sentences import LANGUAGES
 
 HEADINGS: Mapping[str, Mapping[str, str]] = {

@@ -14,7 +14,7 @@ from serried.plan.collective_price import CollectiveQuestion
 from serried.plan.traffic.transfers import Transfer
 from serried.units import bytes_text, duration_text
 from serried.views.job.layout_group import group_of
-from serried.views.learn.job_numbers import CardJob, kind_of
+from serried.views.learn.card_job import CardJob, kind_of
 from serried.views.plan.words import traffic_word
 from serried.views.sentences import say
 

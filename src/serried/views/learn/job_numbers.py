@@ -1,42 +1,21 @@
-"""What a card says of the job at hand: its groups, a rank's share of what is split, its place.
+"""What a card says of the job at hand: its size, its nodes, its stages, what a rank holds.
 
-dp    dp is 2 here: 8 groups (dp), each inside one node.  Rank 5 is in group 3: 5, 7.
+rank    Ranks of this job run from 0 to 15.  Rank 5: node 0, local rank 5, stage 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-
-import numpy as np
 
 from serried.errors import Listed, listed
 from serried.finding import Sentence, said
-from serried.mesh import Groups, Layout, Placement
-from serried.mesh.rank import RankPlace, place_of
-from serried.plan.job_plan import JobPlan
+from serried.mesh.rank import place_of
 from serried.plan.memory.rank_memory import PlannedMemory
 from serried.units import memory_text
-from serried.views.explain.frameworks import Practice
+from serried.views.learn.card_job import CardJob, known, nodes_spanned
+from serried.views.learn.split_numbers import SPLITS, split_lines
 from serried.views.plan.words import memory_word
 from serried.views.sentences import say
-
-SPLITS = ("dp", "tp", "pp", "cp", "ep", "etp")
-"""Cards of dimensions, which have groups."""
-EXPERT_TENSOR = ("expt_tp", "etp", "expert_tensor", "tensor_expert", "expert_weight")
-"""What frameworks call the groups over which each expert is split."""
-
-
-@dataclass(frozen=True, eq=False)
-class CardJob:
-    """Holds the job that cards speak of."""
-
-    layout: Layout
-    placement: Placement
-    done: Practice
-    rank: int | None = None
-    """The rank that is selected."""
-    plan: JobPlan | None = None
 
 
 def here_lines(key: str, job: CardJob, lang: str) -> Iterator[str]:
@@ -46,12 +25,9 @@ def here_lines(key: str, job: CardJob, lang: str) -> Iterator[str]:
     """
     ask = _HERE.get(key)
     if key in SPLITS:
-        ask = _of_split(key)
-    for sentence in ask(job) if ask else ():
-        yield say(sentence, lang)
-
-
-# ----------------------------------------------------------------------- the job itself
+        yield from (say(sentence, lang) for sentence in split_lines(key, job))
+    elif ask:
+        yield from (say(sentence, lang) for sentence in ask(job))
 
 
 def _world(job: CardJob) -> Iterator[Sentence]:
@@ -75,14 +51,14 @@ def _node(job: CardJob) -> Iterator[Sentence]:
     )
     yield from _crossing(job)
     if job.rank is not None:
-        node = job.placement.node(_known(job).rank)
+        node = job.placement.node(known(job).rank)
         yield said("Rank {rank} is on node {node}", rank=job.rank, node=node)
 
 
 def _rank(job: CardJob) -> Iterator[Sentence]:
     yield said("Ranks of this job run from 0 to {last}", last=job.layout.world_size - 1)
     if job.rank is not None:
-        place = _known(job)
+        place = known(job)
         yield said(
             "Rank {rank}: node {node}, local rank {local}, stage {stage}; {along}",
             rank=job.rank,
@@ -127,7 +103,7 @@ def _numbering(job: CardJob) -> Iterator[Sentence]:
 def _along(job: CardJob) -> Listed:
     """Returns where the selected rank stands on the axes that are split, the fastest first."""
     sizes = job.layout.mesh.sizes
-    at = reversed(list(_known(job).coordinates.items()))
+    at = reversed(list(known(job).coordinates.items()))
     return listed(f"{axis} {place}" for axis, place in at if sizes.get(axis, 1) > 1)
 
 
@@ -145,7 +121,7 @@ def _microbatch(job: CardJob) -> Iterator[Sentence]:
 
 def _crossing(job: CardJob) -> Iterator[Sentence]:
     """Yields which groups leave their nodes."""
-    across = [dim for dim, kind in job.layout.dims.items() if _spans(job, kind) > 1]
+    across = [dim for dim, kind in job.layout.dims.items() if nodes_spanned(job, kind) > 1]
     if across:
         yield said("Groups that cross nodes: {dims}", dims=listed(across, last="and"))
     elif job.placement.num_nodes > 1:
@@ -179,7 +155,7 @@ def _stage(job: CardJob) -> Iterator[Sentence]:
         counts = [stage.num_layers for stage in job.plan.asked.stages]
         yield said("Layers of the stages: {counts}", counts=listed(counts, limit=16))
     if job.rank is not None:
-        stage = _known(job).stage
+        stage = known(job).stage
         yield said("Rank {rank} holds stage {stage}", rank=job.rank, stage=stage)
 
 
@@ -193,7 +169,7 @@ def _group(job: CardJob) -> Iterator[Sentence]:
 
 
 def _moe(job: CardJob) -> Iterator[Sentence]:
-    yield from _split("ep", job)
+    yield from split_lines("ep", job)
     model = job.plan.asked.model if job.plan else None
     if model is not None and model.experts:
         yield said(
@@ -276,7 +252,7 @@ _HERE: Mapping[str, Callable[[CardJob], Iterator[Sentence]]] = {
     "microbatch": _microbatch,
     "stage": _stage,
     "group": _group,
-    "sp": lambda job: _split("tp", job),
+    "sp": lambda job: split_lines("tp", job),
     "moe": _moe,
     "zero": _zero,
     "fsdp": _zero,
@@ -291,111 +267,3 @@ _HERE: Mapping[str, Callable[[CardJob], Iterator[Sentence]]] = {
     "nic": _crossing,
     "gemm": _gemm,
 }
-
-
-# ----------------------------------------------------------------------- a dimension
-
-
-def _of_split(key: str) -> Callable[[CardJob], Iterator[Sentence]]:
-    return lambda job: _split(key, job)
-
-
-def _split(key: str, job: CardJob) -> Iterator[Sentence]:
-    """Yields how many groups a dimension has, whether they cross nodes, and that of the rank."""
-    kind = kind_of(key, job.layout)
-    if not kind and key not in job.layout.dims:
-        yield said("{framework} has no {dim} groups", framework=job.layout.framework, dim=key)
-        return
-    groups = job.layout.groups(kind) if kind else None
-    most = int(max(groups.sizes, default=0)) if groups is not None else 0
-    if groups is None or most < 2:
-        yield said("This job does not split along {dim}: its size is 1", dim=key)
-        return
-    spans = _spans(job, kind)
-    yield said(
-        "{dim} is {ranks} here: {count} groups ({kind}), {where}",
-        dim=key,
-        ranks=most,
-        count=len(groups),
-        kind=kind,
-        where=said("each inside one node")
-        if spans == 1
-        else said("over as many as {nodes} nodes each", nodes=spans),
-    )
-    if key == "etp" and job.layout.sizes.get("ep", 1) == 1:
-        yield said("Where the model has no experts, it changes nothing")
-    yield from _share(key, job, most)
-    if job.rank is not None:
-        yield from _own_group(kind, job, groups)
-
-
-def _share(key: str, job: CardJob, ranks: int) -> Iterator[Sentence]:
-    """Yields what the split leaves to a rank of the planned job."""
-    if job.plan is None:
-        return
-    asked = job.plan.asked
-    if key == "dp":
-        yield said(
-            "Each data rank reads {count} of the {whole} sequences of a step",
-            count=f"{asked.global_batch / asked.degrees.dp:g}",
-            whole=asked.global_batch,
-        )
-    elif key == "cp":
-        yield said(
-            "Each rank holds {count:,.0f} of the {whole:,} tokens of a sequence",
-            count=asked.sequence / ranks,
-            whole=asked.sequence,
-        )
-    elif key == "pp":
-        counts = [stage.num_layers for stage in asked.stages]
-        yield said("Layers of the stages: {counts}", counts=listed(counts, limit=16))
-    elif key == "tp":
-        yield said(
-            "Each rank computes {heads:g} of {whole} attention heads",
-            heads=asked.model.heads / ranks,
-            whole=asked.model.heads,
-        )
-    elif key == "ep" and asked.model.experts:
-        yield said(
-            "Each rank holds {count:g} of the {whole} experts of a layer",
-            count=asked.model.experts.count / ranks,
-            whole=asked.model.experts.count,
-        )
-
-
-def _own_group(kind: str, job: CardJob, groups: Groups) -> Iterator[Sentence]:
-    place = _known(job)
-    held = place.groups.get(kind) or [
-        groups[number].tolist() for number in groups.containing(place.rank)
-    ]
-    if held:
-        yield said(
-            "Rank {rank} is in group {number}: {ranks}",
-            rank=place.rank,
-            number=job.layout.numbers_of(kind, place.rank)[0],
-            ranks=listed(held[0], limit=16),
-        )
-
-
-def kind_of(key: str, layout: Layout) -> str:
-    """Returns the kind of groups that a card is about; "" where the layout makes none.
-
-    >>> from serried.frameworks import Sizes, layout
-    >>> made = layout("megatron", Sizes(16, ep=4))
-    >>> kind_of("etp", made), kind_of("dp", made)
-    ('expt_tp', 'dp')
-    """
-    if key != "etp":
-        return layout.dims.get(key, "")
-    named = {kind.name for kind in layout.kinds}
-    return next((name for name in EXPERT_TENSOR if name in named), "")
-
-
-def _spans(job: CardJob, kind: str) -> int:
-    """Returns the most nodes that a group of a kind stands on."""
-    groups = job.layout.groups(kind)
-    return int(np.max(job.placement.nodes_of(groups), initial=1))
-
-
-def _known(job: CardJob) -> RankPlace:
-    return place_of(job.layout, job.placement, job.rank or 0)
