@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -355,3 +356,25 @@ def test_advice_is_chinese_down_to_its_values(framework: str) -> None:
         for finding in advise(layout, Placement(layout.world_size)):
             told = [say(each, "zh") for each in (*finding.evidence, finding.cure) if each]
             assert [text for text in told if not has_chinese(text) or ENGLISH.search(text)] == []
+
+
+DAMAGED_JSON = ("", "{", '{"a"', '{"a":1', "[1 2", '"abc', '"\\x"', '"\\u12"', "{} {}", '"\x01"')
+DAMAGED_TOML = ("a", "a=", "a=[1", "[a", "a=1\na=2", "a=1 b", "[a]\n[a]", "a={b=1", 'a="\\"')
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        *((json.loads, text) for text in DAMAGED_JSON),
+        *((tomllib.loads, text) for text in DAMAGED_TOML),
+    ],
+)
+def test_what_parsers_of_python_say_is_said_in_chinese(
+    parse: Callable[[str], object], text: str
+) -> None:
+    with pytest.raises(ValueError, match=r".") as failed:
+        parse(text)
+    told = say(
+        InputError("{path} is not usable JSON: {reason}", path="x", reason=failed.value), "zh"
+    )
+    assert not re.search(r"[a-z]{4,}", told.replace("utf-8", "")), told

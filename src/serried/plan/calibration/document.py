@@ -64,9 +64,9 @@ def read_constants(path: Path) -> Constants:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(
-            "{path} is not TOML: {error}; serried plan --calibrate writes such a file",
+            "{path} is not TOML: {reason}; serried plan --calibrate writes such a file",
             path=str(path),
-            error=str(error),
+            reason=str(error),
         ) from None
     if document.get("schema") != SCHEMA:
         raise InputError(
@@ -79,7 +79,7 @@ def read_constants(path: Path) -> Constants:
         found = of_document(document)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            "{path} has constants that cannot be read: {error}", path=str(path), error=str(error)
+            "{path} has constants that cannot be read: {reason}", path=str(path), reason=str(error)
         ) from None
     _require_all(found, str(path))
     return found

@@ -235,7 +235,7 @@ def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
         return retime(ObservedRun(**fields), target)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            "the plan in {path} cannot be read: {error}", path=path, error=error
+            "the plan in {path} cannot be read: {reason}", path=path, reason=error
         ) from error
 
 
