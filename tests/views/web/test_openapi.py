@@ -11,6 +11,7 @@ from schemathesis.checks import not_a_server_error
 from starlette.testclient import TestClient
 
 from serried.views.web.gate import Gate
+from serried.views.web.openapi import OF_LAYOUTS, WORDS
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.questions import questions
 from serried.views.web.server import application
@@ -38,10 +39,27 @@ def test_every_question_and_every_route_is_named(document: dict[str, Any]) -> No
 
 def test_the_sizes_of_a_job_are_its_parameters(document: dict[str, Any]) -> None:
     named = {
-        each["$ref"].rpartition("/")[2]
+        each.get("$ref", "").rpartition("/")[2] or each["name"]
         for each in document["paths"]["/api/plan"]["get"]["parameters"]
     }
-    assert {"size_world_size", "size_tp", "framework", "lang"} <= named
+    assert {"size_world_size", "size_tp", "framework", "lang", "model"} <= named
+    told = document["components"]["parameters"]["size_tp"]["description"]
+    assert told == "Ranks that every layer is split over (tensor parallelism)."
+
+
+@pytest.mark.parametrize("name", sorted({*OF_LAYOUTS, *WORDS}))
+def test_a_question_is_answered_by_the_examples_of_its_words(
+    name: str, document: dict[str, Any]
+) -> None:
+    parts = document["components"]["parameters"]
+    listed = [
+        parts[each["$ref"].rpartition("/")[2]] if "$ref" in each else each
+        for each in document["paths"][f"/api/{name}"]["get"]["parameters"]
+    ]
+    words = {each["name"]: each["example"] for each in listed if "example" in each}
+    with TestClient(APPLICATION, base_url=HOST) as client:
+        answer = client.get(f"/api/{name}", params=words)
+    assert (answer.status_code, bool(words)) == (200, True), answer.text
 
 
 SCHEMA = schemathesis.openapi.from_asgi(

@@ -5,7 +5,7 @@ GET ./openapi.json      3.1; the page needs none of it: it is for programs that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from starlette.routing import BaseRoute, Route
@@ -26,6 +26,17 @@ OF_LAYOUTS = frozenset(
     }
 )
 """Questions about a job whose sizes stand in the address."""
+SIZES_OF_EXAMPLE = {"world_size": "16", "tp": "2", "pp": "4"}
+_PLANNED = {"model": "llama3-8b", "cluster": "h100", "sequence": "8192", "global_batch": "64"}
+WORDS: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(("plan", "plan/links", "plan/heat", "plan/matrix", "search"), _PLANNED),
+    "rank": {"rank": "5"},
+    "term": {"term": "dp"},
+    "layout/beside": {"beside": "framework=internlm"},
+    "collective": {"name": "all-reduce", "ranks": "8", "bytes": "1GiB"},
+    "schedule": {"name": "1f1b", "stages": "4", "microbatches": "8"},
+}
+"""Words of a question beside sizes and language, by its address, each with an example."""
 _Document = dict[str, Any]
 _PROBLEM: _Document = {
     "type": "object",
@@ -63,9 +74,11 @@ def openapi_document(routes: Sequence[BaseRoute], questions: Iterable[str]) -> _
 
 def _question(name: str) -> _Document:
     named = [f"size_{size}" for size in TABLE] + ["framework"] if name in OF_LAYOUTS else []
+    words = [_word(word, example) for word, example in WORDS.get(name, {}).items()]
+    common = [{"$ref": f"#/components/parameters/{each}"} for each in (*named, "lang")]
     return {
         "operationId": f"ask_{name.replace('/', '_')}",
-        "parameters": [{"$ref": f"#/components/parameters/{each}"} for each in (*named, "lang")],
+        "parameters": [*words, *common],
         "responses": {
             "200": {
                 "description": "The answer, as a document or as a payload of columns.",
@@ -99,7 +112,13 @@ def _plain(route: Route) -> Iterator[tuple[str, _Document]]:
 
 
 def _size(name: str, size: SizeField) -> _Document:
-    return {"name": name, "in": "query", "description": size.help, "schema": {"type": "string"}}
+    example = SIZES_OF_EXAMPLE.get(name)
+    return _word(name, example) | {"description": size.help["en"]}
+
+
+def _word(name: str, example: str | None) -> _Document:
+    told = {"name": name, "in": "query", "schema": {"type": "string"}}
+    return told if example is None else told | {"example": example}
 
 
 def _framework() -> _Document:
