@@ -9,7 +9,7 @@ import pytest
 
 from serried.diagnose.diagnosis import CauseClass
 from serried.diagnose.stragglers.of_trace import trace_causes
-from serried.trace.model.trace import Host
+from serried.trace.model.trace import Host, Trace
 from tests.diagnose.stragglers.meeting_runs import Meets, meeting_run
 
 
@@ -52,3 +52,30 @@ def test_a_slow_node_is_named_with_all_its_ranks(meets: Meets) -> None:
     assert found.ranks == (2, 3)
     assert str(found.verdict).startswith("ranks 2, 3 on b hold the others up")
     assert str(found.chain[0]).startswith("ranks 2, 3 on b take longer than ranks that do equal")
+
+
+@pytest.mark.parametrize("meets", Meets)
+@pytest.mark.parametrize("noise", [0.02, 0.05, 0.1])
+def test_the_cost_is_what_the_run_would_save_and_not_what_the_others_wait(
+    meets: Meets, noise: float
+) -> None:
+    slow = meeting_run(meets, lambda _, rank: (1.0, 1.2)[rank == 1], 1, noise=noise)
+    cured = meeting_run(meets, lambda *_: 1.0, 1, noise=noise)
+    (found,) = trace_causes(slow)
+    assert found.cost == pytest.approx(1 - lasted(cured) / lasted(slow), abs=0.007)
+
+
+@pytest.mark.parametrize("meets", [Meets.TP, Meets.FSDP])
+@pytest.mark.parametrize("world", [2, 4, 8])
+def test_ranks_that_come_last_by_turns_are_told_with_what_it_costs_and_nobody_is_named(
+    meets: Meets, world: int
+) -> None:
+    run = meeting_run(meets, lambda *_: 1.0, 7, noise=0.2, world=world)
+    even = meeting_run(meets, lambda *_: 1.0, 7, noise=0.0, world=world)
+    (found,) = trace_causes(run)
+    assert (found.kind, found.ranks) == ("jitter", ())
+    assert found.cost == pytest.approx(1 - lasted(even) / lasted(run), abs=0.03)
+
+
+def lasted(trace: Trace) -> int:
+    return int(trace.spans.end_ns.max() - trace.spans.start_ns.min())

@@ -17,6 +17,7 @@ from serried.diagnose.stragglers.cost import Costing
 from serried.diagnose.stragglers.garbage import Garbage
 from serried.diagnose.stragglers.lengths import length_causes
 from serried.diagnose.stragglers.links import link_causes
+from serried.diagnose.stragglers.meetings import Meetings, scatter_causes
 from serried.diagnose.stragglers.naming import ranks_at
 from serried.diagnose.stragglers.pauses import pause_causes
 from serried.diagnose.stragglers.slow import slow_spells
@@ -43,7 +44,7 @@ def trace_causes(trace: Trace) -> Iterator[Cause]:
     job = steps_of_trace(trace, steps)
     if job is None:
         return
-    costing = Costing.of(trace, steps)
+    costing, meetings = Costing.of(trace, steps), Meetings.of(trace)
     garbage = Garbage.of(trace, job)
     collecting = list(garbage.causes()) if garbage is not None else []
     yield from collecting
@@ -52,7 +53,7 @@ def trace_causes(trace: Trace) -> Iterator[Cause]:
         for each in slow_spells(job)
         if not collecting or garbage is None or not garbage.explains(each)
     ]
-    yield from spell_causes(job, spells, costing)
+    yield from spell_causes(job, spells, costing or meetings)
     told = {rank for spell in spells for rank in spell.ranks}
     told |= {rank for cause in collecting for rank in cause.ranks or ()}
     if all(cause.ranks for cause in collecting):
@@ -68,6 +69,8 @@ def trace_causes(trace: Trace) -> Iterator[Cause]:
         yield _of_stage(job, stage, costing)
     if not trace.has_pipeline and not told:
         yield from _of_data(trace, steps)
+    if meetings is not None and not (told or collecting):
+        yield from scatter_causes(meetings)
 
 
 def _of_stage(job: JobSteps, stage: SlowStage, costing: Costing | None) -> Cause:

@@ -10,6 +10,7 @@ import numpy as np
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.steps.table import JobSteps
 from serried.diagnose.stragglers.cost import Costing
+from serried.diagnose.stragglers.meetings import Meetings
 from serried.diagnose.stragglers.naming import parts_of, period_of, ranks_at, who
 from serried.diagnose.stragglers.slow import SlowSpell
 from serried.finding import Sentence, said
@@ -98,12 +99,13 @@ _HOST = _Kind(
 
 
 def spell_causes(
-    job: JobSteps, spells: Sequence[SlowSpell], costing: Costing | None
+    job: JobSteps, spells: Sequence[SlowSpell], costing: Costing | Meetings | None
 ) -> Iterator[Cause]:
     """Yields a cause for each slow rank, or for a whole node whose ranks are all slow alike."""
-    for spell in _by_node(job, _longest(spells)):
+    told = _by_node(job, _longest(spells))
+    for spell in told:
         kind = _kind_of(job, spell)
-        cost = _cost(job, spell, costing)
+        cost = _cost(job, spell, costing, told)
         # Chance puts some rank last where durations scatter widely.
         if costing is not None and cost < (LEAST_OF_PAST if spell.against_past else LEAST_COST):
             continue
@@ -196,12 +198,25 @@ def _slows_alike(job: JobSteps, spell: SlowSpell) -> bool:
     return min(factors) > 1 + _ALIKE / 2 and max(factors) / min(factors) < 1 + _ALIKE
 
 
-def _cost(job: JobSteps, spell: SlowSpell, costing: Costing | None) -> float:
-    """Returns the share of a step that a spell costs: replayed where its work is what was slow."""
+def _cost(
+    job: JobSteps,
+    spell: SlowSpell,
+    costing: Costing | Meetings | None,
+    told: Sequence[SlowSpell],
+) -> float:
+    """Returns the share of a step that a spell costs: replayed where its work is what was slow.
+
+    Where all meet in every exchange, of two that are slow at once the cure of one saves nothing:
+    there it is what both cost together.
+    """
     is_work = bool(spell.parts) and spell.parts[0][0] in _COMPUTING
     if costing is not None and is_work and spell.period_ns:
         first, last = int(job.steps[spell.first]), int(job.steps[spell.last - 1])
-        saved = costing.without_ranks(spell.ranks, first, last)
+        ranks = spell.ranks
+        if isinstance(costing, Meetings):
+            at_once = (s for s in told if s.first < spell.last and spell.first < s.last)
+            ranks = tuple(sorted({rank for each in at_once for rank in each.ranks}))
+        saved = costing.without_ranks(ranks, first, last)
         if saved:  # not 0, which is also said of steps that cannot be replayed
             return max(0.0, saved * 1e9 / spell.period_ns)
     return spell.share

@@ -76,10 +76,10 @@ def of_one_job(dumps: Sequence[FlightDump]) -> OneJob:
             )
             dump = later
         kept[rank] = dump
-    mine, odd = of_one_moment(list(kept.values()))
+    mine, others = of_one_moment(list(kept.values()))
     ranks = {dump.rank for dump in mine}
     apart = {each for each in kept if each not in ranks and each >= 0}
-    return OneJob(tuple(mine), frozenset(apart), (*notes, *odd))
+    return OneJob(tuple(mine), frozenset(apart), (*notes, *others))
 
 
 def of_one_moment(dumps: Sequence[FlightDump]) -> tuple[Sequence[FlightDump], list[Sentence]]:

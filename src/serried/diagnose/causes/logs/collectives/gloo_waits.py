@@ -87,7 +87,7 @@ def _where(told: LoggedSigns, ranks: Sequence[int]) -> Iterator[Sentence]:
     stood: dict[tuple[str, str], set[int]] = {}
     for sign in told.of("exception"):
         rank, place = told.rank(sign.speaker), _place(sign)
-        if rank in ranks and place is not None:
+        if rank is not None and rank in ranks and place is not None:
             stood.setdefault(place, set()).add(rank)
     if len(stood) < 2:
         return
