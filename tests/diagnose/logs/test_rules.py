@@ -600,3 +600,41 @@ def test_a_message_that_begins_within_its_figures_is_of_the_process_that_speaks_
     assert facts is not None
     assert (facts.seq, facts.numel_out, facts.timeout_ms, facts.ran_ms) == (8, 64, 600000, 600061)
     assert str(cause.verdict).startswith("rank 5 waited in collective 8")
+
+
+def test_a_report_of_ras_without_its_heading_tells_who_is_behind() -> None:
+    rows = [
+        "  1 rank has launched up to operation 640",
+        "  Rank 12 -- GPU 4 managed by process 323032 on node 10.0.0.124",
+        "  31 ranks have launched up to operation 641",
+    ]
+    cause = first_cause(*rows)
+    assert (cause.kind, cause.ranks) == ("ras_mismatch", (12,))
+    line = log_line(rows[0], "job.log", 1)
+    assert not list(standing_causes(list(text_signs([line]))))
+
+
+def test_a_wait_whose_unit_is_cut_has_lasted_as_long_as_it_says() -> None:
+    facts = first_cause(waiting(1, 8)[0].partition("lliseconds")[0]).collective
+    assert facts is not None and facts.ran_ms == 600061
+
+
+def test_a_rank_that_only_the_launcher_names_is_named_in_the_verdict_too() -> None:
+    cause = first_cause(
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 3 "
+        "(pid: 77) of binary: python",
+    )
+    assert cause.ranks == (3,)
+    assert str(cause.verdict).startswith("local rank 3 ran out of GPU memory")
+
+
+def test_a_barrier_that_a_peer_closed_sends_to_that_peers_log() -> None:
+    failed = "RuntimeError: Rank 1 failed to pass monitoredBarrier in 2500 ms"
+    closed = (
+        " Original exception: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [::1]:8"
+    )
+    gone, late = first_cause(failed, closed), first_cause(failed)
+    assert gone.ranks == late.ranks == (1,)
+    assert "read that rank's own log" in str(gone.cures[0])
+    assert "take the stack of that rank" in str(late.cures[0])

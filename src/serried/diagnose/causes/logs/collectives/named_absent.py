@@ -207,8 +207,8 @@ def _counts(told: LoggedSigns, sign: Sign, signs: list[Sign]) -> RankedCause:
         "{who} launched {op} up to {count} only, where the other {many} ranks are at {most}: "
         "behind them"
         if is_behind
-        else "{who} launched {op} up to {count}, where the other {many} ranks are at {most}: they "
-        "ran ahead on another path or wait for the others, so look at what the others do",
+        else "{who} launched {op} up to {count}, where the other {many} ranks are at {most}: "
+        "ahead on another path, or waiting for the others, so look at what the others do",
         who=who,
         **values,
     )

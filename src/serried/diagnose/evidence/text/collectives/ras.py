@@ -51,8 +51,13 @@ _GONE = Pattern(
     r"Process (?P<pid>\d+) on node (?P<host>[\w.:\-]+) managing GPUs? (?P<gpu>\d+).*",
 )
 _ANY = "collective"
-"""What NCCL before 2.26 prints in place of the name of an operation."""
+"""What NCCL before 2.26 prints in place of the name of an operation; of a report without its
+heading none is told."""
 _DEAD = Pattern("ras_missing", r"considered dead|(?:Dead|DEAD) (?:peer|process|job process)")
+
+
+def _count(found: re.Match[str]) -> tuple[int, int]:
+    return int(found["ranks"]), int(found["count"] or 0)
 
 
 class RasReport:
@@ -72,9 +77,9 @@ class RasReport:
             self._comm = found[1]
         elif found := _OP.search(line.text):
             self._op, self._counts, self._listed = found[1], [], []
-        elif self._op and (found := _COUNT.search(line.text)):
-            self._counts.append((int(found["ranks"]), int(found["count"] or 0)))
-        elif self._op and (found := _LISTED.search(line.text)):
+        elif counts := [_count(found) for found in _COUNT.finditer(line.text)]:
+            self._counts += counts
+        elif (self._op or self._counts) and (found := _LISTED.search(line.text)):
             self._listed.append(int(found["rank"]))
             if found["own"]:
                 self._counts.append((1, int(found["count"] or 0)))
@@ -89,7 +94,7 @@ class RasReport:
                 if sign := pattern.sign(line):
                     yield sign
             return
-        if self._counts:
+        if self._counts and (self._op or len(self._counts) > 1):
             yield self._sign(line)
 
     def _absent(self, line: LogLine, rank: int) -> Sign:

@@ -49,7 +49,7 @@ _ALONE = re.compile(
     r"\W*(?:SeqNum=\d+, ?)?OpType=\w+, ?Numel(?:In|Out)="
 )
 """A collective that somebody wrote down without the words around it, or a part of it."""
-_RAN = re.compile(r"ran for (\d+) ?m(?:s\b|illi)|timed out in blocking wait")
+_RAN = re.compile(r"ran for (\d+) ?m(?:s\b|illi|i?l{0,2}$)|timed out in blocking wait")
 _GROUP_RANK = re.compile(r"(?:PG *(?:ID *)?(\d{1,9})\b[^\]]*?)?[Rr]ank *(\d+)\]")
 _GLOBAL_RANK = re.compile(r"\[rank(\d+)\]:")
 _OP = re.compile(r"OpType ?[=:] ?(\w+)(?=[,)\s])")
