@@ -38,3 +38,13 @@ def test_ranks_that_all_stand_in_communication_are_to_be_looked_at_again(tmp_pat
 
 def test_a_rank_that_is_elsewhere_is_named_and_nothing_is_missing(tmp_path: Path) -> None:
     assert missing(tmp_path, PIPELINE, ALONE, PIPELINE) == []
+
+
+def test_a_start_says_how_many_ranks_are_not_heard_of(tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text(
+        "Waiting in store based barrier to initialize process group for rank: 1, key: "
+        "store_based_barrier_key:1 (world_size=16, worker_count=7, timeout=0:30:00)\n"
+    )
+    told = map(str, diagnosed(gather([log])).missing)
+    assert any(each.startswith("no line from ranks 0 and 2-15:") for each in told)

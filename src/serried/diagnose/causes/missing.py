@@ -17,6 +17,9 @@ from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 
 STALLS = ("checkpoint_stall", "data_stall")
+STARTS = ("store_waiting", "store_barrier")
+"""Signs of a start, which say how many ranks belong to it."""
+MOST_OF_A_JOB = 2**20
 OTHER_LIBRARIES = ("hccl", "stall", "task_absent")
 """Signs of HCCL, Horovod and JAX, whose calls torch's flight recorder does not keep."""
 
@@ -36,7 +39,8 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
         )
     if first is None or first.ranks is not None:
         return
-    if silent := unheard(evidence.ranks_heard, state.world_size if state else None):
+    size = state.world_size if state else _said_size(evidence)
+    if silent := unheard(evidence.ranks_heard, size):
         yield said(
             "no line from {who}: collect the logs, and the stacks of what still lives",
             who=named(silent),
@@ -86,6 +90,14 @@ def beside_dumps(state: JobState, silent: Sequence[int]) -> Iterator[Sentence]:
         yield said(
             "no record of sends and receives: use serried.guard() in the next run, which keeps them"
         )
+
+
+def _said_size(evidence: Evidence) -> int | None:
+    """Returns how many ranks a start waits for, where ranks say so and none is beyond it."""
+    said_so = [s.facts.get("expected") for s in evidence.signs if s.kind in STARTS]
+    sizes = {size for size in said_so if isinstance(size, int)}
+    fits = len(sizes) == 1 and max(evidence.ranks_heard, default=0) < min(sizes) <= MOST_OF_A_JOB
+    return sizes.pop() if fits else None
 
 
 def unheard(heard: Sequence[int], world_size: int | None) -> tuple[int, ...]:
