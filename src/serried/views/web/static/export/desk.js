@@ -90,12 +90,26 @@ function cardLines({ store }, line) {
 async function saved(made, file) {
   const told = byId("exports-told");
   try {
-    download(await made(), file);
+    const content = await made();
+    await hasTurn();
+    download(content, file);
     told.textContent = t("export.saved", { file });
   } catch (error) {
     if (!(error instanceof Refusal)) console.error(error);
     told.textContent = error instanceof Refusal ? error.message : t("error.server");
   }
+}
+
+/** Chromium saves ten files a second, and passes over the rest without a word. */
+const APART_MS = 120;
+/** When the next file may be saved. */
+let turn = 0;
+
+/** Returns once a file may be saved. */
+async function hasTurn() {
+  const wait = turn - Date.now();
+  turn = Math.max(turn, Date.now()) + APART_MS;
+  if (wait > 0) await new Promise((done) => setTimeout(done, wait));
 }
 
 /** @param {string} text @param {string} type */

@@ -157,7 +157,7 @@ export function drawingOf({ layers: all, holder, without, beside }) {
   );
 }
 
-/** Returns a picture as a PNG. @param {Picture} picture @returns {Promise<Blob>} */
+/** Returns a picture as a PNG. @param {Picture} picture */
 export function pixelsOf({ layers, beside }) {
   const { box, left, top } = frameOf(layers);
   const density = layers[0].surface.density;
@@ -180,7 +180,10 @@ export function pixelsOf({ layers, beside }) {
     context.fillStyle = colour;
     context.fillText(text, x - left, y - top);
   }
-  return new Promise((done) => canvas.toBlob((made) => done(/** @type {Blob} */ (made))));
+  // toBlob() waits for the page to be idle, which may take it seconds, or for ever.
+  const [, text] = canvas.toDataURL("image/png").split(",");
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Blob([bytes], { type: "image/png" });
 }
 
 /** Returns the box that holds all layers, and where it stands. @param {Layer[]} layers */
