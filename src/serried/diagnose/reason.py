@@ -22,6 +22,7 @@ from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
+from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.root import RootKind
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
@@ -51,21 +52,25 @@ def _of_last_start(evidence: Evidence) -> Evidence:
     """Returns the evidence with what one log tells of earlier starts of the job set apart.
 
     A launcher that starts all anew says so in its log. Where nothing after that tells of an end,
-    what came before is all that there is to go by.
+    nor anything of who waits, what came before is all that there is to go by.
     """
     last: dict[str, int] = {}
     for sign in evidence.signs:
         if sign.kind == "restarted":
             last[sign.quote.source] = max(last.get(sign.quote.source, 0), sign.quote.line)
-    if not last or evidence.earlier is not None:
+    if not last:
         return evidence
     after, before = list[Sign](), list[Sign]()
     for sign in evidence.signs:
         is_before = sign.quote.line <= last.get(sign.quote.source, -1)
         (before if is_before else after).append(sign)
-    if not any(standing <= Standing.WAITS for standing, _ in standing_causes(after)):
+    is_told = any(standing <= Standing.WAITS for standing, _ in standing_causes(after))
+    if not is_told and not (evidence.state and wait_graph(evidence.state).waiting):
         return evidence
-    return replace(evidence, signs=tuple(after), earlier=Evidence(tuple(before)))
+    earlier = evidence.earlier or Evidence()
+    ends = (s for s in before if s.kind != "restarted" or s.quote.line < last[s.quote.source])
+    earlier = replace(earlier, signs=(*earlier.signs, *ends))
+    return replace(evidence, signs=tuple(after), earlier=earlier)
 
 
 def _earlier(evidence: Evidence | None) -> Iterable[Sentence]:

@@ -137,3 +137,30 @@ def test_what_one_log_tells_of_the_last_start_comes_first(tmp_path: Path) -> Non
 def test_of_a_log_that_ends_with_a_new_start_the_end_before_is_told(tmp_path: Path) -> None:
     (tmp_path / "console.log").write_text(RESTARTED.format(later="step 1"))
     assert diagnosed(gather([tmp_path])).causes[0].ranks == (7,)
+
+
+AGAIN = (
+    "I1128 12:40:00.3 900 torch/distributed/elastic/agent/server/api.py:968] [default] Worker "
+    "group FAILED. 2/3 attempts left; will restart worker group"
+)
+CLOSED = "RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.2]:5272"
+
+
+def test_of_a_job_that_was_resized_what_killed_a_rank_of_the_start_before_is_a_note(
+    tmp_path: Path,
+) -> None:
+    lost = "[rank{}]: " + CLOSED + "\n"
+    for rank in range(4):
+        told = "step 5\n" if rank == 3 else lost.format(rank)
+        write(tmp_path / "none_ab" / "attempt_0" / str(rank) / "stderr.log", told)
+    for rank in range(3):
+        write(tmp_path / "none_ab" / "attempt_1" / str(rank) / "stderr.log", lost.format(rank))
+    write(tmp_path / "console.log", "\n".join([ENDED.format(-9, 3, 934), AGAIN, ""]))
+    write(tmp_path / "none_ab" / "attempt_1" / "0" / "stdout.log", "Connection closed by peer\n")
+    told = diagnosed(gather([tmp_path]))
+    assert [cause.ranks for cause in told.causes if cause.ranks] == [(3,)]
+
+    write(tmp_path / "none_ab" / "attempt_1" / "1" / "stderr.log", f"{BAD_LABEL}\n")
+    found = diagnosed(gather([tmp_path]))
+    assert [cause.ranks for cause in found.causes if cause.ranks] == [(1,)]
+    assert str(found.notes[-1]).startswith("an earlier start of the job, now over: signal 9")
