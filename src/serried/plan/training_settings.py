@@ -20,7 +20,7 @@ SWITCH = ("true", "false")
 IMPLEMENTATIONS = (
     *("megatron", "megatron-local", "megatron-deepspeed", "deepspeed", "torch", "llm-foundry"),
 )
-"""Whose layers a job runs, where they are not its framework's; ``memory.implementation``."""
+"""The layers that a job may run in place of its framework's own; ``memory.implementation``."""
 
 
 @dataclass(frozen=True)

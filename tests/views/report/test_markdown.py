@@ -60,3 +60,40 @@ def test_a_launch_file_is_planned_as_it_says_and_what_it_does_not_is_told(
     assert "assumed, as no file says it: cluster dgx-h100" in text
     assert "1f1b: 16 ranks, 1,536 microbatches" in text
     assert "49152 actions cannot be drawn" in text and not (tmp_path / "train.svg").exists()
+
+
+def test_a_plan_of_a_model_s_own_sizes_is_that_plan_again(serried: Call, tmp_path: Path) -> None:
+    script, plan = tmp_path / "train.sh", tmp_path / "plan.json"
+    sizes = "--num-layers 9 --hidden-size 512 --num-attention-heads 8 --optimizer sgd"
+    batch = "--seq-length 2048 --global-batch-size 32 --recompute-granularity full"
+    split = "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2"
+    script.write_text(f"torchrun --nnodes 1 --nproc_per_node 8 x.py {sizes} {batch} {split}")
+    words = ("--cluster", "h100", "--layers", "5,4", "--format", "json")
+    serried("plan", str(script), *words, "-o", str(plan))
+    answer = serried("report", str(plan), "-o", str(tmp_path / "plan.md"))
+    assert answer.code == 0, answer.err
+    text = " ".join((tmp_path / "plan.md").read_text(encoding="utf-8").split())
+    document = json.loads(plan.read_text(encoding="utf-8"))
+    assert document["asked"]["states"] == "sgd-momentum"
+    assert document["verdict"] in text and document["time"]["verdict"] in text
+    assert "1f1b: 2 ranks, 16 microbatches" in text, "recompute is no time of the schedule"
+
+
+def test_what_is_of_another_job_is_left_out_and_said(serried: Call, tmp_path: Path) -> None:
+    Run(pp=2, tp=2, dp=2, num_microbatches=4, num_steps=3).write(tmp_path / "run")
+    script = tmp_path / "train.sh"
+    script.write_text(
+        "torchrun --nnodes 2 --nproc_per_node 8 x.py --tensor-model-parallel-size 2 "
+        "--global-batch-size 64 --model gpt2"
+    )
+    out = tmp_path / "both.md"
+    answer = serried("report", str(script), str(tmp_path / "run"), "-o", str(out))
+    assert answer.err.startswith("train.sh is of another job, of 16 ranks, and is left out")
+    assert headings(out) == ["Run", "Layout", "Schedule"]
+    script.write_text(
+        "torchrun --nproc_per_node 8 x.py --tensor-model-parallel-size 2 "
+        "--pipeline-model-parallel-size 2 --seq-length 1024 --global-batch-size 64 --model gpt2"
+    )
+    answer = serried("report", str(script), str(tmp_path / "run"), "-o", str(out))
+    assert (answer.err, headings(out)) == ("", ["Run", "Layout", "Plan", "Schedule"])
+    assert "2 ranks, 4 microbatches" in out.read_text(encoding="utf-8"), "as it ran"

@@ -44,6 +44,8 @@ def report(places: tuple[Path, ...], output: Path, link: str) -> None:
     serried report runs/demo -o run.md
     serried report -o plan.html --link 'http://localhost:8765/?view=plan&tp=8&world_size=64'
     """
+    from serried.views.report.keeping import left_out, opened_state
+    from serried.views.sentences import say
     from serried.views.web.opening.desk import OpeningDesk
     from serried.views.web.opening.folder import recognised_as
 
@@ -56,13 +58,17 @@ def report(places: tuple[Path, ...], output: Path, link: str) -> None:
         for place in places:
             desk.open(place, found=recognised_as(place, None))
         title = f"serried: {', '.join(place.name for place in places) or output.stem}"
-        files = (_page if output.suffix == ".html" else _text)(desk, _state(link), output, title)
+        asked = _state(link)
+        files = (_page if output.suffix == ".html" else _text)(desk, asked, output, title)
+        notes = left_out(desk, asked, {**opened_state(desk, asked), **asked})
     finally:
         desk.close()
     for path, text in files.items():
         with whole_file(path) as file:
             file.write(text.encode())
         click.echo(f"{path}: {bytes_text(len(text.encode()))}")
+    for note in notes:
+        click.echo(say(note, current_language()), err=True)
 
 
 def _page(desk: OpeningDesk, asked: dict[str, str], output: Path, title: str) -> dict[Path, str]:

@@ -10,6 +10,7 @@ from serried.plan.job_plan import CONVENTION, JobPlan
 from serried.plan.memory.rank_memory import PlannedMemory
 from serried.plan.model.flops import CONVENTIONS
 from serried.plan.model.parameters import active_parameters, model_parameters
+from serried.plan.model.written import text_of
 from serried.plan.request import PlanRequest
 from serried.plan.traffic.transfers import Transfer
 from serried.views.plan.doubts import doubts
@@ -68,6 +69,7 @@ def asked_document(asked: PlanRequest) -> dict[str, Any]:
             "parameters": model_parameters(asked.model).total,
             "active_parameters": active_parameters(asked.model),
             "source": asked.model.source,
+            "written": text_of(asked.model),
         },
         "cluster": {"name": asked.cluster.name, "gpu": asked.cluster.gpu.name},
         "framework": asked.framework,

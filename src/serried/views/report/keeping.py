@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from serried.errors import InputError, SerriedError
+from serried.finding import Sentence, said
 from serried.limits import REPORT_SPANS
 from serried.views.report.archive import Kept
 from serried.views.report.questions import (
@@ -24,10 +25,11 @@ from serried.views.report.questions import (
 from serried.views.sentences import say
 from serried.views.web.layout.launch import launch_words
 from serried.views.web.opening.desk import OpeningDesk
-from serried.views.web.opening.opening import openings_answer
+from serried.views.web.opening.opening import Opening, openings_answer
 from serried.views.web.questions import Answering, answer_to, questions
 from serried.views.web.trace.payload import NamedTrace, question_of
 from serried.views.web.wire.dropped import read_places
+from serried.views.web.wire.plan_words import simulated_words
 from serried.views.web.wire.query import read_query
 
 
@@ -86,19 +88,59 @@ def opened_state(desk: OpeningDesk, asked: State) -> dict[str, str]:
             raise opening.problem
     found: dict[str, str] = {}
     for opening in reversed(desk.openings):
-        found |= state_of(opening.question or {})
-        if opening.files:
-            files = read_places(opening.files)
-            found |= state_of(launch_words(files, words_of_state(asked), reads_folders=True))
-        found |= {"view": opening.tab} if opening.tab else {}
+        told = _words_of(opening, asked)
+        found = _with_job(found, told) | ({"view": opening.tab} if opening.tab else {})
     for check in desk.checks[:1]:
-        found |= state_of(check.question)
+        found = _with_job(found, state_of(check.question))
     for case in desk.cases[:1]:
-        found |= state_of(case.question) | {"diagnosed": case.name}
+        found = _with_job(found, state_of(case.question)) | {"diagnosed": case.name}
     if desk.traces:
-        found |= state_of(question_of(desk.traces[0].trace.job))
+        job = desk.traces[0].trace.job
+        found = _with_job(found, state_of(question_of(job)))
+        ran = job.schedule if job.sizes.get("pp", 1) > 1 else ""
+        found |= simulated_words(ran, job.sizes.get("chunks", 1), job.num_microbatches)
         found |= {"run": desk.traces[0].trace.run}
     return {name: value for name, value in found.items() if value}
+
+
+def _with_job(state: dict[str, str], told: dict[str, str]) -> dict[str, str]:
+    """Returns a state with what one more thing says.
+
+    Where that is of a job of other sizes, no model or batch of the job before it is left.
+    """
+    if not _is_other_job(state, told):
+        return state | told
+    return {name: state[name] for name in ("view", "diagnosed") if name in state} | told
+
+
+def left_out(desk: OpeningDesk, asked: State, state: State) -> list[Sentence]:
+    """Returns what was opened of jobs that a report does not show, for it shows one."""
+    return [
+        said(
+            "{file} is of another job, of {count} ranks, and is left out: a report shows one job, "
+            "of {ranks} ranks here; make a report of it alone",
+            file=opening.name,
+            count=told["world_size"],
+            ranks=state.get("world_size", ""),
+        )
+        for opening in desk.openings
+        if _is_other_job(state, told := _words_of(opening, asked))
+    ]
+
+
+def _words_of(opening: Opening, asked: State) -> dict[str, str]:
+    """Returns the words that a plan, groups or launch files say; none of other things."""
+    if not opening.files:
+        return state_of(opening.question or {})
+    files = read_places(opening.files)
+    return state_of(launch_words(files, words_of_state(asked), reads_folders=True))
+
+
+def _is_other_job(state: State, told: State) -> bool:
+    sizes = ("world_size", "tp", "pp", "cp", "ep")
+    return bool(told.get("world_size") and state.get("world_size")) and any(
+        (state.get(name) or "1") != (told.get(name) or "1") for name in sizes
+    )
 
 
 def _questions(desk: OpeningDesk, state: State, num_ranks: int, lang: str) -> Iterator[str]:

@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
-from serried.pipeline import ENTRIES
 from serried.pipeline.measured import MeasuredSchedule
 from serried.plan.asked import WHAT
 from serried.plan.job_plan import job_plan
@@ -23,7 +22,13 @@ from serried.trace.measure.analysis import analyse
 from serried.views.diagnose.text import diagnosis_lines
 from serried.views.layout.text import headline, kinds_table
 from serried.views.plan.text import plan_parts
-from serried.views.report.questions import State, full_state, plan_state, words_of_state
+from serried.views.report.questions import (
+    OF_SCHEDULES,
+    State,
+    full_state,
+    plan_state,
+    words_of_state,
+)
 from serried.views.schedule.svg import schedule_svg
 from serried.views.schedule.text import headline as schedule_headline
 from serried.views.schedule.text import number_lines
@@ -56,7 +61,7 @@ def report_markdown(
     parts = [f"# {title}"]
     for heading, found in _sections(desk, query, state, asked, lang):
         parts += [f"## {say(heading, lang)}", *_blocks(found)]
-    measured = _schedule(desk, state)
+    measured = _schedule(state)
     if measured is None:
         return "\n\n".join(parts) + "\n", ""
     parts += [f"## {say(SCHEDULE, lang)}", *_blocks(_of_schedule(measured, lang))]
@@ -109,14 +114,13 @@ def _of_run(named: NamedTrace, lang: str) -> list[Part]:
     return stats_parts(named.trace, found, lang=lang, places=place, has_more=False)
 
 
-def _schedule(desk: OpeningDesk, state: State) -> MeasuredSchedule | None:
-    """Returns the schedule of the run or of the job; None without a pipeline that has one."""
+def _schedule(state: State) -> MeasuredSchedule | None:
+    """Returns the schedule of the job; None without a pipeline that has one."""
     if state["pp"] == "1":
         return None
-    job = desk.traces[0].trace.job if desk.traces else None
-    ran = {"name": job.schedule, "microbatches": str(job.num_microbatches)} if job else {}
-    usual = {"stages": state["pp"], "name": "1f1b"}
-    asked = {**usual, **(ran if ran.get("name") in ENTRIES else {}), **state}
+    # Words of plans and schedules may be called alike: recompute is a time here.
+    told = {name: state[name] for name in ("name", *OF_SCHEDULES) if name in state}
+    asked = {"stages": state["pp"], "name": "1f1b", **told}
     asked["name"] = asked["name"].split(",")[0]
     try:
         return read_schedule_query(words_of_state(asked)).measured()

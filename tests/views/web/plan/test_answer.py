@@ -29,7 +29,7 @@ def test_the_document_is_the_one_that_its_command_prints(serried: Call, lang: st
     command = shlex.split(answer["command"])[1:]
     printed = json.loads(serried(*command, "--format", "json", "--lang", lang).out)
     assert {name: answer[name] for name in printed} == printed
-    assert set(answer) - set(printed) == {"command", "words", "colours"}
+    assert set(answer) - set(printed) == {"job", "command", "words", "colours"}
 
 
 def test_the_traffic_on_the_map_is_that_of_the_plan() -> None:

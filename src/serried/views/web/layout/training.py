@@ -19,7 +19,6 @@ from serried.launch.facts.config import LaunchConfig
 from serried.launch.facts.found import Found
 from serried.mesh import Layout
 from serried.number import whole_number
-from serried.pipeline.registry import ENTRIES
 from serried.plan.asked import SWITCHES, WHAT
 from serried.plan.catalog import model_named, model_names
 from serried.plan.degrees import Degrees
@@ -30,10 +29,8 @@ from serried.plan.model.written import is_written, text_of
 from serried.plan.training_settings import SETTINGS
 from serried.views.layout.sources import SizeSource
 from serried.views.sentences import say
-from serried.views.web.wire.plan_words import FIELDS, MORE
+from serried.views.web.wire.plan_words import FIELDS, MORE, simulated_words
 
-SCHEDULES = ("1f1b", "zb-h1", "zbv")
-"""What the Schedule tab compares where nobody says (static/schedule/state.js)."""
 PLACES: Mapping[str, tuple[str, ...]] = {
     "sequence": ("sequence",),
     "micro_batch": ("micro_batch",),
@@ -122,20 +119,16 @@ def _more(told: Mapping[str, str], config: LaunchConfig) -> Iterator[str]:
 
 def _simulated(told: Mapping[str, str], degrees: Degrees) -> dict[str, str]:
     """Returns the step of the Schedule tab: its microbatches, and its schedule before others."""
-    chunks, found = told.get("chunks", "1"), dict[str, str]()
+    chunks, microbatches = told.get("chunks", "1"), 0
     if "global_batch" in told:
+        replicas = degrees.dp * whole_number(told.get("micro_batch", "1"), "micro_batch")
         batch = whole_number(told["global_batch"], "global_batch")
-        count, rest = divmod(
-            batch, degrees.dp * whole_number(told.get("micro_batch", "1"), "micro_batch")
-        )
         # A batch that replicas do not divide is refused by the plan, which says so.
-        found = {"microbatches": str(count)} if count and not rest else {}
-    if degrees.pp == 1:
-        return found
-    own = told.get("schedule") or (SCHEDULES[0] if chunks == "1" else "interleaved-1f1b")
-    names = [own, *(name for name in SCHEDULES if name != own)][: len(SCHEDULES)]
-    several = {"chunks": chunks} if chunks != "1" and ENTRIES[own].chunks is None else {}
-    return found | several | ({"name": ",".join(names)} if own != SCHEDULES[0] else {})
+        microbatches = 0 if batch % replicas else batch // replicas
+    own = told.get("schedule") or ("1f1b" if chunks == "1" else "interleaved-1f1b")
+    return simulated_words(
+        own if degrees.pp > 1 else "", whole_number(chunks, "chunks"), microbatches
+    )
 
 
 # ----------------------------------------------------------------------- places

@@ -7,7 +7,7 @@ serried.groups/1    framework, world_size, sizes       framework=megatron world_
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.launch.request import LayoutRequest
 from serried.limits import GROUPS_BYTES
-from serried.plan.catalog import cluster_named, model_named
+from serried.plan.asked import STATES
+from serried.plan.catalog import cluster_named, model_names
 from serried.trace.model.record import TracedJob
+from serried.views.web.plan.models import resolved
 from serried.views.web.trace.payload import question_of
+from serried.views.web.wire.plan_words import simulated_words
 from serried.views.web.wire.query import MAX_WORLD_SIZE
 
-PAGE_WORDS = ("model", "cluster", "sequence", "micro_batch", "global_batch", "schedule")
+PAGE_WORDS = ("sequence", "micro_batch", "global_batch", "schedule")
 """Words of a plan that the page calls as its document does."""
 Question = dict[str, Any]
 
@@ -34,16 +37,24 @@ def plan_question(path: Path) -> Question:
         asked = document["asked"]
         sizes = {str(axis): int(size) for axis, size in asked["sizes"].items() if axis != "chunks"}
         job = _job(asked, sizes, {"order": str(asked.get("order") or "")})
-        named = {"model": asked["model"]["name"], "cluster": asked["cluster"]["name"]}
-        told = {name: str(named.get(name) or asked[name]) for name in PAGE_WORDS}
+        model, cluster = str(asked["model"]["name"]), str(asked["cluster"]["name"])
+        if model not in model_names():  # of a config.json or of a launch file's own sizes
+            model = str(asked["model"].get("written") or model)
+        told = {name: str(asked[name]) for name in PAGE_WORDS}
+        told |= {"model": model, "cluster": cluster}
         zero = {"zero": str(int(asked["zero"]))}
         words = {"recompute": _recompute(asked["recompute"]), "compute": str(asked["compute"])}
         chunks = int(asked["sizes"].get("chunks", 1))
+        further = " ".join(_further(asked))
+        own = told["schedule"] if sizes.get("pp", 1) > 1 else ""
+        simulated = simulated_words(own, chunks, int(asked.get("microbatches", 0)))
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise _damaged(path, said("a plan"), error) from error
-    model_named(told["model"])
+    resolved(told)
     cluster_named(told["cluster"])
     more = {"plan_chunks": str(chunks)} if chunks > 1 else {}
+    more |= {"plan_more": further} if further else {}
+    more |= simulated
     return {**job, **told, **zero, **words, **more, "planned": "1"}
 
 
@@ -97,6 +108,24 @@ def _damaged(path: Path, what: Sentence, error: Exception) -> InputError:
         kind=what,
         reason=error,
     )
+
+
+def _further(asked: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what the page has no field of its own for, as its one field for all of it.
+
+    >>> [*_further({"framework": "fsdp", "states": "adam-8bit", "stage_layers": [7, 9]})]
+    ['states=adam-8bit', 'layers=7,9']
+    """
+    states = asked.get("states")
+    if states and states != STATES.get(str(asked["framework"]), "fp16-adam"):
+        yield f"states={states}"
+    if asked.get("offload", "none") != "none":
+        yield f"offload={asked['offload']}"
+    if lora := asked.get("lora"):
+        yield f"lora={int(lora['rank'])}:{','.join(map(str, lora['targets']))}"
+    layers = [int(each) for each in asked.get("stage_layers", ())]
+    if len(set(layers)) > 1:
+        yield f"layers={','.join(map(str, layers))}"
 
 
 def _recompute(told: Mapping[str, Any]) -> str:

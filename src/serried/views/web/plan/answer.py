@@ -15,6 +15,7 @@ from serried.plan.job_plan import job_plan
 from serried.plan.request import COMPUTE_FORMATS
 from serried.plan.search.space import SCHEDULES
 from serried.views.plan.document import plan_document
+from serried.views.plan.text import job_line
 from serried.views.plan.words import COLOURS, MEMORY, TIME, TRAFFIC
 from serried.views.sentences import say
 from serried.views.web.plan.models import opened_models
@@ -33,6 +34,7 @@ def plan_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
     made = job_plan(read_plan_request(query, words))
     return {
         **plan_document(made, lang=lang),
+        "job": say(job_line(made), lang),
         "command": command(query, words),
         "words": {
             "memory": _said(MEMORY, lang),

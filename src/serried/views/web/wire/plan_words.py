@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from serried.errors import InputError
 from serried.number import shortened
+from serried.pipeline.registry import ENTRIES
 from serried.plan.asked import FIELDS as ASKED
 from serried.views.web.wire.query import Words, read_word
 
@@ -22,6 +23,8 @@ MORE = tuple(each for each in ASKED if each not in FIELDS)
 """Words that its field for all others takes, beside settings; model and cluster are none."""
 ALL = (*FIELDS, "more")
 """Words of an address that say a plan."""
+SIMULATED = ("1f1b", "zb-h1", "zbv")
+"""What the Schedule tab compares where nobody says (static/schedule/state.js)."""
 
 
 def given(words: Words) -> dict[str, str]:
@@ -52,3 +55,19 @@ def _further(words: Words) -> Iterator[tuple[str, str]]:
                 option="more",
             )
         yield name, text
+
+
+def simulated_words(name: str, chunks: int, microbatches: int) -> dict[str, str]:
+    """Returns the words of the Schedule tab that say a job's own step, before others to compare.
+
+    ``name`` is "" where there is no pipeline, ``microbatches`` 0 where nobody says.
+
+    >>> simulated_words("zb-h1", 1, 32)
+    {'microbatches': '32', 'name': 'zb-h1,1f1b,zbv'}
+    """
+    found = {"microbatches": str(microbatches)} if microbatches else {}
+    if name not in ENTRIES:
+        return found
+    names = [name, *(each for each in SIMULATED if each != name)][: len(SIMULATED)]
+    several = {"chunks": str(chunks)} if chunks > 1 and ENTRIES[name].chunks is None else {}
+    return found | several | ({"name": ",".join(names)} if name != SIMULATED[0] else {})

@@ -282,13 +282,14 @@ function paintNumber({ scene, theme, names, heat }, context, rank, cell) {
   }
   context.fillText(String(rank), left + inset, top + inset);
   if (scene.job.num_stages < 2) return;
-  const used = context.measureText(String(rank)).width;
+  // Every cell names its stage or none does, so that short numbers are not told from long ones.
+  const used = context.measureText("0".repeat(String(scene.worldSize - 1).length)).width;
   context.font = `${size - 1}px ${theme.font}`;
-  const text = names.stage(scene.stage[rank]);
-  if (context.measureText(text).width + used + 2 * inset + 10 > width) return;
+  const widest = context.measureText(names.stage(scene.job.num_stages - 1)).width;
+  if (widest + used + 2 * inset + 10 > width) return;
   context.textAlign = "right";
   context.fillStyle = letters || theme.faint;
-  context.fillText(text, left + width - inset, top + inset + 0.5);
+  context.fillText(names.stage(scene.stage[rank]), left + width - inset, top + inset + 0.5);
 }
 
 /**

@@ -13,7 +13,15 @@ import { foundAt, paintPlan } from "./paint.js";
 import { PlanPins } from "./pins.js";
 import { PlanSearch } from "./search.js";
 import { PLAN_FIELDS, isAssumed, planField, planWords, stepWords, stillAssumed } from "./state.js";
-import { memoryKey, memoryRows, mfuText, placeLines, timeRows, trafficRows } from "./words.js";
+import {
+  jobText,
+  memoryKey,
+  memoryRows,
+  mfuText,
+  placeLines,
+  timeRows,
+  trafficRows,
+} from "./words.js";
 
 /** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
 /** @typedef {import("./state.js").PlanField} PlanField */
@@ -199,6 +207,7 @@ export class PlanDesk {
     byId("plan-verdict").textContent = answer.verdict;
     byId("plan-verdict").classList.toggle("fault", !answer.fits);
     byId("plan-time-verdict").textContent = answer.time.verdict;
+    byId("plan-job").textContent = jobText(answer, this.state);
     byId("plan-mfu").textContent = mfuText(answer);
     byId("plan-memory-key").replaceChildren(...memoryKey(answer));
     byId("plan-memory-rows").replaceChildren(...memoryRows(answer));

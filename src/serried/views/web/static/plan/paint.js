@@ -92,9 +92,12 @@ function paintPlace({ context, plan, theme }, { columns, foot, pitch, unit, wide
   context.fillStyle = fits ? theme.text : theme.alarm;
   if (context.measureText(size).width < pitch - 4)
     context.fillText(size, middle, foot - unit * total - 9);
-  const name = stagesText(plan.memory[place]);
+  const whole = stagesText(plan.memory[place]);
+  // The stages of many chunks: the first names the place, and the table below has all.
+  const isWhole = context.measureText(whole).width < pitch - 4;
+  const name = isWhole ? whole : whole.replace(/\+.*/, "+…");
   context.fillStyle = theme.faint;
-  const isNamed = context.measureText("00").width < pitch || place % 8 === 0;
+  const isNamed = context.measureText(isWhole ? "00" : name).width < pitch || place % 8 === 0;
   if (isNamed) context.fillText(name, middle, foot + NAMES / 2);
 }
 

@@ -25,6 +25,7 @@
  * @typedef {object} PlanAnswer  the document of `serried plan`, with words and colours
  * @property {string} verdict
  * @property {boolean} fits
+ * @property {string} job  what is planned, in one line
  * @property {PlannedPlace[]} memory
  * @property {PlannedTransfer[]} traffic
  * @property {{verdict: string, step_s: number, parts_s: Record<string, number>}} time

@@ -5,12 +5,25 @@ import { make } from "../base/dom.js";
 import { number, t } from "../base/i18n.js";
 import { bytesText, percentText } from "../base/quantity.js";
 import { itemsOf, partsOf, stacked, stagesText } from "./planned.js";
+import { PLAN_FIELDS, isAssumed } from "./state.js";
 
 /** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
 
 /** Writes seconds. @param {number} seconds */
 export function secondsText(seconds) {
   return duration(seconds * 1e9);
+}
+
+/**
+ * Says in one line what is planned, and what of it no launch file said.
+ * @param {PlanAnswer} plan
+ * @param {import("./state.js").PlanState} state
+ */
+export function jobText({ job }, state) {
+  const names = PLAN_FIELDS.filter((field) => isAssumed(state, field)).map((field) =>
+    t(`plan.${field}`),
+  );
+  return names.length ? t("plan.job_assumed", { job, names: names.join(t("names.join")) }) : job;
 }
 
 /** Writes the MFU by each convention of FLOPs, the plan's own first. @param {PlanAnswer} plan */
