@@ -69,8 +69,10 @@ def read_case(path: Path, name: str = "", listener: Listener = unheard) -> Named
     recorded = _recorded(evidence)
     said = [each for each in (diagnosis.world_size, recorded and recorded.world_size) if each]
     world = max((*said, *(rank + 1 for rank in _named(diagnosis))), default=1)
-    is_of_recording = recorded is not None and recorded.world_size >= world
-    question = question_of(recorded if is_of_recording else _job(evidence, world))
+    job = recorded
+    if job is None or job.world_size < world:
+        job = _job(evidence, world)
+    question = question_of(job)
     called = name or path.name or str(path)
     return NamedCase(called, diagnosis, question, world, place=path, read_at=read_at)
 
