@@ -19,18 +19,10 @@ from serried.pipeline.registry import ENTRIES
 from serried.views.learn.cards import card_keys
 from serried.views.web.layout.form import OPENS_WITH
 from serried.views.web.plan.heat import FIGURES
+from serried.views.web.wire.plan_words import PLANNED
 
 RANKS = 64
 """Ranks whose details are kept; of larger jobs only those of the rank in view."""
-PLANNED = {
-    "model": "llama3-8b",
-    "cluster": "dgx-h100",
-    "sequence": "8192",
-    "global_batch": "64",
-    "micro_batch": "1",
-    "recompute": "none",
-}
-"""What a page plans where its address says no other (static/plan/state.js)."""
 SIMULATED = {
     "microbatches": "8",
     "forward": "1",

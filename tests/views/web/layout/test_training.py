@@ -91,6 +91,7 @@ def test_what_the_file_does_not_say_is_said_to_be_assumed() -> None:
     answer = launch_answer(dropped(f"{SCRIPT} --seq-length 2048"), {})
     assert answer["training"] == {
         "sequence": "2048",
+        "microbatches": "16",  # of the batch that is assumed, as the plan has them
         "plan_assumed": "cluster,model,global_batch",
     }
     assert answer["assumed"] == (

@@ -29,7 +29,7 @@ from serried.plan.model.written import is_written, text_of
 from serried.plan.training_settings import SETTINGS
 from serried.views.layout.sources import SizeSource
 from serried.views.sentences import say
-from serried.views.web.wire.plan_words import FIELDS, MORE, simulated_words
+from serried.views.web.wire.plan_words import FIELDS, MORE, PLANNED, simulated_words
 
 PLACES: Mapping[str, tuple[str, ...]] = {
     "sequence": ("sequence",),
@@ -66,9 +66,10 @@ def training_of(
     chunks = {"plan_chunks": told["chunks"]} if told.get("chunks", "1") != "1" else {}
     more = " ".join(_more(told, config))
     found = {**named, **plain, **chunks, **({"plan_more": more} if more else {})}
-    if found:
-        found["plan_assumed"] = ",".join(_open_words(found))
-    return {**found, **_simulated(told, degrees)}, faults
+    if not found:
+        return {}, faults
+    assumed_words = {"plan_assumed": ",".join(_open_words(found))}
+    return {**found, **_simulated(told, degrees), **assumed_words}, faults
 
 
 def training_sources(
@@ -119,12 +120,11 @@ def _more(told: Mapping[str, str], config: LaunchConfig) -> Iterator[str]:
 
 def _simulated(told: Mapping[str, str], degrees: Degrees) -> dict[str, str]:
     """Returns the step of the Schedule tab: its microbatches, and its schedule before others."""
-    chunks, microbatches = told.get("chunks", "1"), 0
-    if "global_batch" in told:
-        replicas = degrees.dp * whole_number(told.get("micro_batch", "1"), "micro_batch")
-        batch = whole_number(told["global_batch"], "global_batch")
-        # A batch that replicas do not divide is refused by the plan, which says so.
-        microbatches = 0 if batch % replicas else batch // replicas
+    step, chunks = {**PLANNED, **told}, told.get("chunks", "1")
+    replicas = degrees.dp * whole_number(step["micro_batch"], "micro_batch")
+    batch = whole_number(step["global_batch"], "global_batch")
+    # A batch that replicas do not divide is refused by the plan, which says so.
+    microbatches = 0 if batch % replicas else batch // replicas
     own = told.get("schedule") or ("1f1b" if chunks == "1" else "interleaved-1f1b")
     return simulated_words(
         own if degrees.pp > 1 else "", whole_number(chunks, "chunks"), microbatches

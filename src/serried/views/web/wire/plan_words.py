@@ -23,6 +23,15 @@ MORE = tuple(each for each in ASKED if each not in FIELDS)
 """Words that its field for all others takes, beside settings; model and cluster are none."""
 ALL = (*FIELDS, "more")
 """Words of an address that say a plan."""
+PLANNED = {
+    "model": "llama3-8b",
+    "cluster": "dgx-h100",
+    "sequence": "8192",
+    "global_batch": "64",
+    "micro_batch": "1",
+    "recompute": "none",
+}
+"""What a page plans where its address says no other (static/plan/state.js)."""
 SIMULATED = ("1f1b", "zb-h1", "zbv")
 """What the Schedule tab compares where nobody says (static/schedule/state.js)."""
 
