@@ -110,8 +110,9 @@ def test_the_wheel_made_from_the_sdist_holds_every_file_of_the_source(wheel: Pat
 
 
 def test_the_wheel_stays_small(wheel: Path) -> None:
-    # 2 MB are the aim; a fourth of what is above are the Chinese sentences and the page.
-    assert wheel.stat().st_size < 3_000_000
+    # 2 MB were the aim. Python alone takes that: 1,060 files deflate to 2.0 MB, and their names and
+    # hashes take another 0.2. The page has 0.45, the sentences in two languages 0.25.
+    assert wheel.stat().st_size < 3_200_000
 
 
 def test_the_oldest_allowed_packages_plan_a_job(bare: Path) -> None:
