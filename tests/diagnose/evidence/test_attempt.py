@@ -151,8 +151,8 @@ def test_of_a_job_that_was_resized_what_killed_a_rank_of_the_start_before_is_a_n
 ) -> None:
     lost = "[rank{}]: " + CLOSED + "\n"
     for rank in range(4):
-        told = "step 5\n" if rank == 3 else lost.format(rank)
-        write(tmp_path / "none_ab" / "attempt_0" / str(rank) / "stderr.log", told)
+        line = "step 5\n" if rank == 3 else lost.format(rank)
+        write(tmp_path / "none_ab" / "attempt_0" / str(rank) / "stderr.log", line)
     for rank in range(3):
         write(tmp_path / "none_ab" / "attempt_1" / str(rank) / "stderr.log", lost.format(rank))
     write(tmp_path / "console.log", "\n".join([ENDED.format(-9, 3, 934), AGAIN, ""]))

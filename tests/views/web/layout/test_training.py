@@ -11,11 +11,12 @@ from serried.launch.read import read
 from serried.launch.request import LayoutRequest
 from serried.plan.asked import plan_request
 from serried.plan.request import PlanRequest
-from serried.views.report.questions import PLANNED, full_state, plan_state, state_of, words_of_state
+from serried.views.report.questions import full_state, plan_state, state_of, words_of_state
 from serried.views.web.layout.launch import launch_answer, launch_words
 from serried.views.web.plan.query import read_plan_request
 from serried.views.web.schedule.query import read_schedule_query
 from serried.views.web.wire.dropped import Dropped
+from serried.views.web.wire.plan_words import PLANNED
 from serried.views.web.wire.query import read_query
 from tests.launch.test_files import TEXTS
 
