@@ -144,7 +144,11 @@ def test_the_command_line_prints_what_the_page_is_told(
     places = [*map(str, (run, planned, PROFILE)), "--check", str(report), "--evidence", str(killed)]
     answer = serried("serve", *places, "--ask", question)
     assert answer.code == 0, answer.err
-    assert json.loads(answer.out) == document_of(page.get(f"/api/{question}"))
+    printed, told = json.loads(answer.out), document_of(page.get(f"/api/{question}"))
+    for document in (printed, told):
+        for case in document.get("cases", ()) if question == "cases" else ():
+            case.pop("read_at")  # each server reads the evidence at its own time
+    assert printed == told
 
 
 def test_every_question_is_among_those() -> None:
