@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from serried.diagnose.evidence.stacks.stack import Frame
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.mismatch import mismatches
 from serried.diagnose.waits.state import (
@@ -95,3 +96,21 @@ def test_who_sent_what_two_ranks_refused_alike_is_named_where_the_two_are_most(
     rest = (silent(rank) for rank in range(2, num_ranks))
     found = list(mismatches(wait_graph(JobState.of(num_ranks, (group,), (heard, ended, *rest)))))
     assert [each.culprits for each in found] == ([] if culprits is None else [culprits])
+
+
+@pytest.mark.parametrize(("line", "culprit"), [(13, 3), (15, 0)])
+def test_a_call_that_is_new_to_a_rank_is_not_wrong_where_another_stands_at_its_line(
+    line: int, culprit: int
+) -> None:
+    past = [
+        RankOperation("all_reduce", "dp_0", seq, None, 64, 64, "Float", is_finished=True)
+        for seq in (1, 2, 3)
+    ]
+    new = RankOperation("all_reduce", "dp_0", 4, None, NUMEL, NUMEL, "Float")
+    stack = (Frame("main", "train.py", 13),)
+    heard = RankState(0, RankCondition.RUNNING, (*past, new), {"dp_0": 4}, new, stack)
+    other = RankState(2, stack=(Frame("main", "train.py", line),))
+    ended = RankState(3, RankCondition.DEAD, expected_bytes=4, arrived_bytes=PIECE)
+    state = JobState.of(WORLD, (GROUP,), (heard, silent(1), other, ended))
+    [found] = mismatches(wait_graph(state))
+    assert found.culprits == (culprit,)

@@ -216,3 +216,37 @@ def test_beside_ranks_that_gave_up_waiting_one_at_another_line_is_at_work(
             for rank in range(4)
         ]
         assert roots(wait_graph(JobState.of(4, groups, ranks)))[0].ranks == who
+
+
+SENDING = (Frame("send", "site-packages/torch/distributed/distributed_c10d.py", 9), TRAIN)
+
+
+def test_a_rank_in_a_backward_of_which_no_calls_are_known_may_wait_there_itself() -> None:
+    late = (BACKWARD[0], Frame("main", "train.py", 13))
+    root = found(LeftBehind([dump(1, calls(1, stands=True))]), {0: late, 1: ALL_REDUCE})
+    assert root is not None and root.ranks is None
+    in_hook = (Frame("hook", "train.py", 50), *late)
+    root = found(LeftBehind([dump(1, calls(1, stands=True))]), {0: in_hook, 1: ALL_REDUCE})
+    assert root is not None and root.ranks == (0,)
+
+
+def test_a_rank_without_a_stack_may_stand_in_a_message_as_others_are_seen_to() -> None:
+    def left() -> LeftBehind:
+        ahead, behind = calls(3, stands=True), calls(2, stands=False)
+        return LeftBehind([dump(0, ahead), dump(1, behind), dump(2, behind)])
+
+    root = found(left(), {0: ALL_REDUCE, 2: SENDING})
+    assert root is not None and root.ranks is None
+    root = found(left(), {0: ALL_REDUCE, 1: READING, 2: SENDING})
+    assert root is not None and root.ranks == (1,)
+
+
+@pytest.mark.parametrize(("gone", "ranks"), [((2,), (2,)), ((1, 2, 3), None)])
+def test_where_most_processes_are_gone_nobody_is_known_to_have_left_first(
+    gone: tuple[int, ...], ranks: tuple[int, ...] | None
+) -> None:
+    letters = {rank: "gone" if rank in gone else "S" for rank in range(4)}
+    dumps = [dump(rank, calls(3, stands=True)) for rank in (0, 1, 3)]
+    left = LeftBehind([each for each in dumps if each.rank not in gone], process_states=letters)
+    root = found(left, {})
+    assert root is not None and root.ranks == ranks

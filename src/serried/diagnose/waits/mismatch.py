@@ -16,6 +16,7 @@ from enum import Enum
 
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph
 from serried.diagnose.waits.order import usual_next
+from serried.diagnose.waits.program import site_of
 from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
 _EVEN = frozenset(
@@ -164,7 +165,8 @@ def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mi
         return
     guilty: tuple[int, ...] = ()
     if not _are_most(refused, spoke):
-        guilty = tuple(r for r, op in spoke.items() if is_unusual_there(state.ranks[r], op))
+        odd = (r for r, op in spoke.items() if is_unusual_there(state.ranks[r], op))
+        guilty = tuple(r for r in odd if not _has_company(state, r, meeting.group))
     agree = all(_expected_usual(state.ranks[r], meeting, spoke) for r in refused)
     if guilty and agree and not any(_got_usual(state.ranks[r], meeting, spoke) for r in refused):
         # Who was refused called what they call: however odd that is, the few are who sent the rest.
@@ -257,6 +259,15 @@ def _ended_on_size(
     if spoke and not _may_be_there(rank, meeting, spoke):
         return False
     return rank.doing is None or rank.doing.group in (None, meeting.group.name)
+
+
+def _has_company(state: JobState, rank: int, group: JobGroup) -> bool:
+    """Tells whether another member stands at the line at which a rank does, and was not refused."""
+    site = site_of(state.ranks[rank].stack)
+    others = (state.ranks[each] for each in group.ranks if each != rank)
+    return site is not None and any(
+        each.expected_bytes is None and site_of(each.stack) == site for each in others
+    )
 
 
 def _are_most(refused: list[int], spoke: Mapping[int, RankOperation]) -> bool:

@@ -46,6 +46,7 @@ _OPERATIONS = {
         )
     },
 }
+_ENGINE = re.compile(r"_engine_run_backward$")
 _COMMUNICATION = re.compile(r"_engine_run_backward$|c10d::|gloo::|p?nccl[A-Z]")
 """Functions in which a stack waits for other ranks, C++ of torch's and its libraries' included."""
 _MESSAGES = re.compile(r"torch/distributed/(?:pipelining/|distributed_c10d)")
@@ -83,6 +84,15 @@ def is_in_communication(frames: tuple[Frame, ...]) -> bool:
         if "torch/distributed/" in frame.file or _COMMUNICATION.match(frame.function):
             return True
     return False
+
+
+def is_in_engine(frames: tuple[Frame, ...]) -> bool:
+    """Tells whether the innermost frame is torch's backward, whose C++ may issue collectives.
+
+    >>> is_in_engine((Frame("_engine_run_backward", "torch/autograd/graph.py", 979),))
+    True
+    """
+    return bool(frames) and _ENGINE.match(frames[0].function) is not None
 
 
 def waits_for_messages(frames: tuple[Frame, ...]) -> bool:

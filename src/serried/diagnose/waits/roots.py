@@ -35,6 +35,7 @@ from serried.diagnose.waits.position import left_out
 from serried.diagnose.waits.program import (
     is_elsewhere,
     is_in_communication,
+    is_in_engine,
     operation_of,
     site_of,
     waits_for_messages,
@@ -301,14 +302,16 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     if ranks[rank].gave_up:
         return True
     if ranks[rank].stack and not ranks[rank].stack[0].is_users:
-        return waits_for_messages(ranks[rank].stack)
+        is_unknown = ranks[rank].counts is None and is_in_engine(ranks[rank].stack)
+        return waits_for_messages(ranks[rank].stack) or is_unknown
     if ranks[rank].counts is None and not ranks[rank].stack:
         return False
     has_messages = any(op.messages for each in ranks for op in each.issued)
     # A group without collectives counts none either, and a pipeline has messages in any case.
     if is_of_messages(graph.state, rank) and not ranks[rank].within:
         has_messages |= not any(op.peer is not None for each in ranks for op in each.issued)
-    if not has_messages or any(operation_of(each.stack) in MESSAGES for each in ranks):
+    are_seen = any(operation_of(each.stack) in MESSAGES for each in ranks)
+    if not (has_messages or are_seen) or (are_seen and ranks[rank].stack):
         return False
     gave_up = {site_of(each.stack) for each in ranks if each.gave_up and each.doing is None}
     return not gave_up or site_of(ranks[rank].stack) in gave_up

@@ -183,6 +183,12 @@ class _Builder:
         for group in groups.groups:
             for rank in group.ranks:
                 self._of_rank[rank].append(group)
+        # Of a job that is gone as a whole nobody knows who left first.
+        self._gone = {
+            rank
+            for rank, letter in left.process_states.items()
+            if letter in ("gone", "X") and rank not in ends.failed_in
+        }
         self._axes = dict(left.given.axes) if left.given else {}
 
     def issued(self, rank: int, dump: FlightDump) -> tuple[RankOperation, ...]:
@@ -280,7 +286,7 @@ class _Builder:
             return RankCondition.STOPPED, Quote("proc_state.json", 0, f"rank {rank}: {letter}")
         if rank in self.ends.dead:
             return RankCondition.DEAD, self.ends.dead[rank]
-        if letter in ("gone", "X") and rank not in self.ends.failed_in:
+        if rank in self._gone and 2 * len(self._gone) < self.world_size:
             return RankCondition.FINISHED, None
         if self.ends.left_in_order(rank, self.world_size):
             return RankCondition.FINISHED, None

@@ -28,6 +28,7 @@ _NAMES = said(
 )
 _FIREWALL = said("open the port between the hosts (nc -vz HOST PORT), and check MASTER_ADDR")
 
+_MANY = 3
 _KILLED = said(
     "ask the kernel of its host whether it ended that process (dmesg -T), the scheduler whether a "
     "limit did, and the launcher for its exit code; a return before the last step leaves no word "
@@ -292,12 +293,12 @@ def _who_is_left(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields the one rank that lost no peer where all others did: whose end they tell of.
 
     A process that loses a peer ends after that peer, so whoever ended first lost none. Every
-    rank's own log has to be there.
+    rank's own log has to be there, and those who lost a peer be many beside one.
     """
     lost_by = told.of("reset", "gloo_closed")
     lost, logged = set(told.ranks(lost_by)), set(told.ranks(told.of("own_log")))
     silent = logged - lost
-    if len(silent) != 1 or len(logged) < 3 or logged != set(range(len(logged))) or lost - logged:
+    if len(silent) != 1 or len(lost) < _MANY or logged != set(range(len(logged))) or lost - logged:
         return
     [rank] = silent
     own = [sign for sign in told.signs if told.rank(sign.speaker) == rank]
