@@ -49,6 +49,7 @@ def served(
         try:
             yield f"http://127.0.0.1:{port}{below}"
         finally:
+            desk.leave()
             server.should_exit = True
             thread.join()
             desk.close()

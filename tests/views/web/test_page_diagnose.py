@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from serried.trace.formats.reading import read_trace
+from serried.trace.model.record import TracedJob
 from serried.views.web.diagnose.cases import read_case
 from serried.views.web.opening import followed
-from serried.views.web.trace.payload import NamedTrace
+from serried.views.web.trace.payload import NamedTrace, question_of
 from tests.page import Open
 from tests.trace.recorded_run import Run
 from tests.views.web.diagnose.test_cases import KILLED
 from tests.views.web.served import served
 
+MANY = question_of(TracedJob("megatron", 4096, {"dp": 4096}, "", "", 0))
 CLOSED = "[rank2]: RuntimeError: Connection closed by peer [127.0.0.1]:4117\n"
 
 
@@ -83,6 +86,22 @@ def test_a_link_to_a_second_diagnosis_shows_its_own_layout_and_a_click_brings_it
         workbench.click(".other-layout button")
         assert workbench.value("world_size") == "3"
         assert workbench.page.locator("#map-key .state svg").count(), "shapes tell states too"
+
+
+def test_a_cause_among_thousands_of_ranks_is_named_beside_its_cell(
+    page_of: Open, tmp_path: Path
+) -> None:
+    (tmp_path / "console.log").write_text(KILLED)
+    case = read_case(tmp_path)
+    with served(
+        cases=[case, replace(case, name="many", question=MANY, world_size=4096)]
+    ) as address:
+        workbench = page_of(address)
+        assert workbench.read("diagnosis()")["named"] == 0, "large cells say it themselves"
+        workbench.page.select_option("#diagnose-case", "many")
+        workbench.settle()
+        assert workbench.value("world_size") == "4096"
+        assert workbench.read("diagnosis()")["named"] == 1
 
 
 def test_a_diagnosis_in_view_follows_its_evidence(

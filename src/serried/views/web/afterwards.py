@@ -56,9 +56,18 @@ class AnswersFirst:
 class PromptServer(uvicorn.Server):
     """Begins the work soon after it listens, also where nobody asks."""
 
-    def __init__(self, config: uvicorn.Config, afterwards: Afterwards) -> None:
+    def __init__(
+        self, config: uvicorn.Config, afterwards: Afterwards, leave: Callable[[], None]
+    ) -> None:
+        """Takes what ends answers that would go on for ever, once the server ends."""
         super().__init__(config)
         self._afterwards = afterwards
+        self._leave = leave
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends, as every server does."""
+        self._leave()
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listens, as every server does."""

@@ -170,7 +170,7 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:
-        PromptServer(config, afterwards).run(sockets=[listening])
+        PromptServer(config, afterwards, desk.leave).run(sockets=[listening])
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
     finally:

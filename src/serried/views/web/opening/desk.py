@@ -56,6 +56,8 @@ class OpeningDesk:
         self.openings: list[Opening] = []
         self.version = 0
         """Counts changes, so that a page can wait for the next."""
+        self.is_left = False
+        """Whether the server ends, so that pages are told nothing more."""
         self._tell = tell
         self._changed = threading.Condition()
         self._queue: list[Opening] = []
@@ -174,6 +176,10 @@ class OpeningDesk:
     def copied_bytes(self) -> int:
         """How much the copies hold, with those that are on their way."""
         return sum(self._copies.values())
+
+    def leave(self) -> None:
+        """Ends what pages are told."""
+        self.is_left = True
 
     def close(self) -> None:
         """Ends what is being read, and removes the copies."""

@@ -38,6 +38,9 @@ from serried.views.web.wire.dropped import Dropped, read_files, read_places
 HEARTBEAT_S = 0.5
 """Seconds after which a page hears how far reading is, where nothing else changes."""
 
+LEFT_S = 0.2
+"""Seconds within which a page that listens is left once the server ends."""
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -132,7 +135,7 @@ async def _events(desk: OpeningDesk) -> AsyncIterator[str]:
     while True:
         told = openings_answer(desk.openings)
         yield f"data: {json.dumps(told, ensure_ascii=False)}\n\n"
-        if not told["reading"]:
+        if not told["reading"] or desk.is_left:
             return
         version = await run_in_threadpool(desk.wait, version, HEARTBEAT_S)
 
@@ -142,14 +145,16 @@ async def _case_events(desk: OpeningDesk, number: int) -> AsyncIterator[str]:
     from serried.views.web.opening.followed import LOOK_S
 
     before: dict[str, Any] = {}
-    while True:
+    while not desk.is_left:
         told = await run_in_threadpool(desk.followed.look, number)
         # A line without a meaning shows whether anybody listens still.
         yield ":\n\n" if told == before else f"data: {json.dumps(told, ensure_ascii=False)}\n\n"
         if told["state"] == "still":
             return
         before = told
-        await anyio.sleep(LOOK_S)
+        until = anyio.current_time() + LOOK_S
+        while not desk.is_left and anyio.current_time() < until:
+            await anyio.sleep(min(LOOK_S, LEFT_S))
 
 
 def _streamed(events: AsyncIterator[str]) -> Response:

@@ -3,6 +3,7 @@
 
 import { Redraw, Surface } from "../base/canvas/surface.js";
 import { byId } from "../base/dom.js";
+import { t } from "../base/i18n.js";
 import { theme } from "../base/theme.js";
 
 /** @typedef {import("./found.js").Finding} Finding */
@@ -15,6 +16,10 @@ const WORDED = 48;
 /** How far below the middle of a cell arrows run, so that its words stay free. */
 const ASIDE = 0.3;
 const MOST_ARROWS = 240;
+/** So many culprits are named where cells are smaller than that: of more it would be noise. */
+const MOST_NAMED = 12;
+const RING = 11;
+const LETTERS = 13;
 const BULGE = 0.14;
 const TIP = 7;
 
@@ -31,6 +36,8 @@ export class WaitArrows {
     );
     this.redraw = new Redraw(() => this._draw());
     this.drawn = 0;
+    /** How many culprits are named, where cells are small. */
+    this.named = 0;
   }
 
   /** Shows the chain of a finding, null none. @param {Finding | null} finding */
@@ -41,7 +48,7 @@ export class WaitArrows {
 
   _draw() {
     const { finding, surface } = this;
-    this.drawn = 0;
+    this.drawn = this.named = 0;
     surface.resize();
     if (!finding) return surface.wipe();
     const context = surface.begin();
@@ -54,7 +61,9 @@ export class WaitArrows {
       if (targets.length) this._arrow(context, rank, targets[0]);
     }
     context.setLineDash([]);
-    for (const rank of finding.ranks ?? []) this._ring(context, rank);
+    const culprits = finding.ranks ?? [];
+    for (const rank of culprits) this._ring(context, rank);
+    if (culprits.length <= MOST_NAMED) for (const rank of culprits) this._name(context, rank);
     return undefined;
   }
 
@@ -92,6 +101,32 @@ export class WaitArrows {
     context.beginPath();
     context.arc(spot.x, spot.y, Math.max(4, 0.4 * spot.size), 0, 2 * Math.PI);
     context.stroke();
+  }
+
+  /**
+   * Names a culprit in a cell that is too small to be found among thousands.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} rank
+   */
+  _name(context, rank) {
+    const spot = this.spot(rank);
+    if (!spot || spot.size >= LEAST_CELL || !this._isSeen(spot)) return;
+    this.named++;
+    const { box, text } = theme();
+    context.beginPath();
+    context.arc(spot.x, spot.y, RING, 0, 2 * Math.PI);
+    context.stroke();
+    const name = t("selected.rank", { rank });
+    context.font = `600 ${LETTERS}px ${theme().font}`;
+    const width = context.measureText(name).width + 8;
+    const isLeft = spot.x + RING + width > this.surface.width;
+    const x = isLeft ? spot.x - RING - width - 2 : spot.x + RING + 2;
+    context.fillStyle = box;
+    context.fillRect(x, spot.y - LETTERS * 0.75, width, LETTERS * 1.5);
+    context.fillStyle = text;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillText(name, x + 4, spot.y + 1);
   }
 
   /** @param {Cell} spot */

@@ -110,7 +110,8 @@ export class LiveDesk {
     const { growth, button, note } = this;
     const isLive = growth?.state === "growing";
     const { tracks } = this.host;
-    if (tracks) showWarnings(tracks, isLive && !growth?.note);
+    // That files have no end is what the note says of all of them.
+    if (tracks) showWarnings(tracks, isLive);
     button.hidden = !isLive;
     button.textContent = t("live.follow");
     button.title = t("live.title");
