@@ -75,9 +75,5 @@ def _answer(name: str, code: int, out: bytes, told: bytes) -> CallAnswer:
             bytes=f"{len(out):,}",
             most=f"{ASSISTANT_ANSWER.most:,}",
         )
-    text = out.decode()
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError:  # without a name, a command prints a table of those there are
-        document = {"text": text}
-    return CallAnswer(text, document if isinstance(document, dict) else {"rows": document})
+    document = json.loads(out)
+    return CallAnswer(out.decode(), document if isinstance(document, dict) else {"rows": document})

@@ -175,10 +175,15 @@ def schedule(
         )
     names = names_option or names
     output = OutputChoice.of(options, ENDINGS)
-    if not names:
-        output.form_among(("table",))
-        return output.show(registry_table(lang=output.lang))
     form = output.form_among(FORMATS)
+    if not names:
+        if form != "table":
+            raise InputError(
+                "{form} is of a schedule and none is named; there are {names}",
+                form=form,
+                names=listed(ENTRIES, limit=len(ENTRIES)),
+            )
+        return output.show(registry_table(lang=output.lang))
     given = _given(options)
     several = [_measured(name, given) for name in names.split(",")]
     if form == "json":
