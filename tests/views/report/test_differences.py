@@ -7,7 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serried.views.report.differences import RANKS_MOST, ColumnPlace, as_differences
+from serried.views.report.differences import (
+    BEFORE,
+    PLACES,
+    RANKS_MOST,
+    ColumnPlace,
+    as_differences,
+)
 from serried.views.web.wire.payload import pack
 from tests.conftest import Call
 
@@ -17,13 +23,14 @@ RANKS = np.repeat(np.arange(500, dtype=np.int32), 4)
 def restored(body: bytes, places: list[ColumnPlace]) -> bytes:
     """Returns what ``static/base/kept.js`` makes of an answer."""
     whole = bytearray(body)
-    types = {"i32": "<i4", "f64": "<f8"}
+    types = {"u16": "<u2", "i32": "<i4", "f64": "<f8"}
     for kind, at, length, ranks_at in places:
         column = np.frombuffer(whole, types[kind], length, at)
-        if ranks_at < 0:
+        if ranks_at == BEFORE:
             back = np.cumsum(column, dtype=column.dtype)
         else:
-            ranks = np.frombuffer(whole, "<i4", length, ranks_at)
+            own = np.arange(length, dtype="<i4")
+            ranks = own if ranks_at == PLACES else np.frombuffer(whole, "<i4", length, ranks_at)
             back = np.where(column < 0, column, (column + ranks) & RANKS_MOST).astype("<i4")
         whole[at : at + column.nbytes] = back.tobytes()
     return bytes(whole)
@@ -36,6 +43,16 @@ def test_columns_come_back_to_the_bit_peers_by_their_ranks() -> None:
     body, places = as_differences(message)
     assert len(body) == len(message)
     assert {(each.type, each.ranks_at < 0) for each in places} >= {("i32", False), ("f64", True)}
+    assert restored(body, places) == message
+
+
+def test_entries_that_name_others_of_their_column_are_written_by_how_far_they_are() -> None:
+    own = np.arange(2000, dtype=np.int32)
+    source = np.where(own % 5 == 0, -1, (own * own + 816) % 7 + own).astype(np.int32)
+    microbatch = (own % 1536).astype(np.uint16)
+    message = pack({}, {"source": source, "microbatch": microbatch})
+    body, places = as_differences(message)
+    assert [(each.type, each.ranks_at) for each in places] == [("i32", PLACES), ("u16", BEFORE)]
     assert restored(body, places) == message
 
 

@@ -20,3 +20,12 @@ test("peers that are each less its rank come back after the ranks, and nobody st
   ]);
   assert.deepEqual([...both], [3, 4, 5, 5, 4099, -1, 0, 12]);
 });
+
+test("what is less its own place comes back, and small numbers are summed up as well", () => {
+  const entries = Int32Array.of(-1, 815, 815, 2 ** 30 - 3);
+  restore(entries.buffer, [["i32", 0, 4, -2]]);
+  assert.deepEqual([...entries], [-1, 816, 817, 0]);
+  const steps = Uint16Array.of(0, 1, 65535, 65535, 3);
+  restore(steps.buffer, [["u16", 0, 5, -1]]);
+  assert.deepEqual([...steps], [0, 1, 0, 65535, 2]);
+});

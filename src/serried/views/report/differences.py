@@ -2,6 +2,7 @@
 
     rank of each track   0 0 1 1 2 2 …    ->  0 0 1 0 1 0 …      each less the one before it
     peer of each span    4096 -1 4097 …   ->  4096 -1 4096 …     each less its rank; -1 is nobody
+    source of an entry   -1 816 817 818   ->  -1 815 815 815     each less its place; -1 is none
 
 A column is written so only where that packs smaller, and ``static/base/kept.js`` brings it
 back to the bit.
@@ -23,7 +24,9 @@ RANKS_MOST = 2**30 - 1
 """Ranks are whole numbers up to this one; what lies below 0 stands for none."""
 WORTH = 64
 """Bytes that a column must save, for its place takes some as well."""
-_TYPES = {"i32": "<i4", "f64": "<f8"}
+BEFORE, PLACES = -1, -2
+"""What each number is less where it is not a rank: the one before it, or its own place."""
+_TYPES = {"u16": "<u2", "i32": "<i4", "f64": "<f8"}
 
 _Numbers = NDArray[Any]
 
@@ -32,12 +35,12 @@ class ColumnPlace(NamedTuple):
     """Holds where a column stands that is written as differences."""
 
     type: str
-    """i32 or f64."""
+    """u16, i32 or f64."""
     at: int
     """The byte of the answer where it begins."""
     length: int
     ranks_at: int
-    """Where the ranks begin that each is less; -1 where each is less the one before it."""
+    """Where the ranks begin that each is less; BEFORE or PLACES where it is less something else."""
 
 
 def as_differences(body: bytes) -> tuple[bytes, list[ColumnPlace]]:
@@ -46,12 +49,12 @@ def as_differences(body: bytes) -> tuple[bytes, list[ColumnPlace]]:
     An answer that is no payload of columns comes back as it is.
 
     >>> from serried.views.web.wire.payload import pack
-    >>> rising = np.arange(1000, dtype=np.int32)
+    >>> rising = 7 * np.arange(1000, dtype=np.int32)
     >>> body, places = as_differences(pack({}, {"rank": rising}))
     >>> [(each.type, each.length, each.ranks_at) for each in places]
     [('i32', 1000, -1)]
     >>> np.frombuffer(body, "<i4", 3, places[0].at).tolist()
-    [0, 1, 1]
+    [0, 7, 7]
     """
     written, places = bytearray(body), []
     ranks: dict[int, tuple[int, _Numbers]] = {}
@@ -91,8 +94,8 @@ def _codings(
         back = np.cumsum(steps, dtype=column.dtype)
     # Sums of doubles may round; one that does not lead back stays as it is.
     if back.tobytes() == column.tobytes():
-        yield -1, steps
-    if kind == "i32" and len(column) in ranks:
-        at, base = ranks[len(column)]
+        yield BEFORE, steps
+    bases = [(PLACES, np.arange(len(column), dtype="<i4")), *filter(None, [ranks.get(len(column))])]
+    for at, base in bases if kind == "i32" else ():
         if max(column.max(), base.max()) <= RANKS_MOST and base.min() >= 0:
             yield at, np.where(column < 0, column, (column - base) & RANKS_MOST).astype("<i4")

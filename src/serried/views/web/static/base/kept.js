@@ -7,8 +7,10 @@
 /**
  * @typedef {{status: number, body: Uint8Array}} Kept
  * @typedef {{absent: string, answers: Map<string, Kept>}} Archive
- * @typedef {[type: "i32" | "f64", at: number, length: number, ranksAt: number]} Place
- *   ranksAt: where the ranks begin that each number is less; -1: each is less the one before it
+ * @typedef {Uint16Array | Int32Array | Float64Array} Column
+ * @typedef {[type: "u16" | "i32" | "f64", at: number, length: number, ranksAt: number]} Place
+ *   ranksAt: where the ranks begin that each number is less; -1: each is less the one before it;
+ *   -2: each is less its own place
  */
 
 /** @type {Promise<Archive> | null} */
@@ -72,7 +74,9 @@ async function read(text) {
 
 /** Ranks are whole numbers up to this one; what lies below 0 stands for none. */
 const RANKS_MOST = 2 ** 30 - 1;
-const ARRAYS = { i32: Int32Array, f64: Float64Array };
+const BEFORE = -1;
+const PLACES = -2;
+const ARRAYS = { u16: Uint16Array, i32: Int32Array, f64: Float64Array };
 
 /**
  * Brings columns of an answer back in place, in the order in which they were written.
@@ -82,18 +86,23 @@ const ARRAYS = { i32: Int32Array, f64: Float64Array };
 export function restore(body, places) {
   for (const [type, at, length, ranksAt] of places) {
     const column = new ARRAYS[type](body, at, length);
-    if (ranksAt < 0) sumUp(column);
-    else addRanks(column, new Int32Array(body, ranksAt, length));
+    if (ranksAt === BEFORE) sumUp(column);
+    else if (ranksAt === PLACES) addTo(column, (i) => i);
+    else {
+      const ranks = new Int32Array(body, ranksAt, length);
+      addTo(column, (i) => ranks[i]);
+    }
   }
 }
 
-/** @param {Int32Array | Float64Array} column */
+/** @param {Column} column */
 function sumUp(column) {
   for (let i = 1; i < column.length; i++) column[i] += column[i - 1];
 }
 
-/** @param {Int32Array | Float64Array} column @param {Int32Array} ranks */
-function addRanks(column, ranks) {
+/** What is below 0 stands for none, and stays. */
+/** @param {Column} column @param {(i: number) => number} base */
+function addTo(column, base) {
   for (let i = 0; i < column.length; i++)
-    if (column[i] >= 0) column[i] = (column[i] + ranks[i]) & RANKS_MOST;
+    if (column[i] >= 0) column[i] = (column[i] + base(i)) & RANKS_MOST;
 }
