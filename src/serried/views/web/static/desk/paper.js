@@ -1,5 +1,6 @@
 // The page on paper: as wide and as high as on the screen, and smaller, so that it fits a sheet.
-// Pictures are drawn for the screen, and would be stretched in frames of another shape.
+// Pictures are drawn for the screen, and would be stretched in frames of another shape. What one
+// scrolls to on the screen goes on on the next sheet.
 
 /** A sheet of A4 on its side, within margins of 10 mm, in CSS pixels. */
 const SHEET = { width: 1047, height: 718 };
@@ -9,11 +10,13 @@ export function layOutForPaper() {
   /** What undoes the layout. @type {(() => void)[]} */
   let undone = [];
   addEventListener("beforeprint", () => {
-    undone = frames().map(held);
+    const parts = frames();
+    const goesOn = parts.some(scrolls);
+    undone = parts.map(held);
     const { clientWidth, clientHeight, style } = document.documentElement;
     const zoom = Math.min(1, SHEET.width / clientWidth, SHEET.height / clientHeight);
     style.setProperty("--screen-width", `${clientWidth}px`);
-    style.setProperty("--screen-height", `${clientHeight}px`);
+    style.setProperty("--screen-height", goesOn ? "auto" : `${clientHeight}px`);
     style.setProperty("--paper-zoom", String(zoom));
   });
   addEventListener("afterprint", () => {
@@ -29,10 +32,17 @@ function frames() {
   return all.filter((each) => each.offsetHeight > 0);
 }
 
-/** Keeps a part as high as it is; returns what lets it go. @param {HTMLElement} part */
+/** @param {HTMLElement} part */
+function scrolls(part) {
+  return part.scrollHeight > part.clientHeight;
+}
+
+/** Keeps a part as high as it is, or as all it holds; returns what lets it go. */
+/** @param {HTMLElement} part */
 function held(part) {
   const { flex, height } = part.style;
-  Object.assign(part.style, { flex: "none", height: `${part.offsetHeight}px` });
+  const kept = scrolls(part) ? "auto" : `${part.offsetHeight}px`;
+  Object.assign(part.style, { flex: "none", height: kept });
   return () => {
     Object.assign(part.style, { flex, height });
   };
