@@ -83,11 +83,38 @@ function paintHeads(picture, context, level) {
  * @param {number} level
  */
 function paintBands(picture, context, level) {
-  const { nest, camera, surface, theme } = picture;
-  const { scale } = camera;
-  context.font = `600 12px ${theme.font}`;
+  context.font = bandFont(picture);
   context.textBaseline = "middle";
   context.textAlign = "left";
+  for (const { text, x, y, isOver } of bandNames(picture, level))
+    tag(context, picture.theme, text, x, y, isOver);
+}
+
+/** @param {Picture} picture */
+function bandFont({ theme }) {
+  return `600 12px ${theme.font}`;
+}
+
+/** Returns the boxes that the names of bands take, in pixels. */
+/** @param {Picture} picture @param {CanvasRenderingContext2D} context  it measures text */
+export function bandBoxes(picture, context) {
+  context.font = bandFont(picture);
+  return picture.nest.levels.flatMap(({ left }, level) =>
+    (left ? bandNames(picture, level) : []).map(({ text, x, y }) => ({
+      x: x - 3,
+      y: y - 8,
+      width: context.measureText(text).width + 6,
+      height: 16,
+    })),
+  );
+}
+
+/** Returns where the bands of a level are named. @param {Picture} picture @param {number} level */
+function bandNames(picture, level) {
+  const { nest, camera, surface } = picture;
+  const { scale } = camera;
+  /** @type {{text: string, x: number, y: number, isOver: boolean}[]} */
+  const found = [];
   const count = nest.numItems(level);
   let lowest = -Infinity;
   let column = -Infinity;
@@ -102,9 +129,10 @@ function paintBands(picture, context, level) {
     const isBelow = Math.abs(column - left) < 1;
     if (isBelow && middle - lowest < APART) continue;
     [lowest, column] = [middle, left];
-    const text = nameOf(picture, level, item);
-    tag(context, theme, text, left + AWAY, middle, (x - camera.x) * scale < -1);
+    const isOver = (x - camera.x) * scale < -1;
+    found.push({ text: nameOf(picture, level, item), x: left + AWAY, y: middle, isOver });
   }
+  return found;
 }
 
 /**

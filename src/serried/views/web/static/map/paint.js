@@ -13,7 +13,7 @@ import { css, inkOf } from "../base/theme.js";
 import { viewOf } from "./camera.js";
 import { MANY } from "./fill.js";
 import { isPale } from "./heat.js";
-import { paintNames } from "./names.js";
+import { bandBoxes, paintNames } from "./names.js";
 import { slotsOf } from "./slots.js";
 import { paintStates } from "./states.js";
 
@@ -57,8 +57,14 @@ export function showsMarks(picture) {
   return !heat && !isFilled && scene.kinds.length > 0 && cellOf(picture).slots.areReadable;
 }
 
-/** Returns where marks stand in view, in pixels. @param {Picture} picture */
-export function marksOf(picture) {
+/** Returns what links are not drawn over, in pixels. */
+/** @param {Picture} picture @param {CanvasRenderingContext2D} context  it measures text */
+export function sparedIn(picture, context) {
+  return { marks: marksOf(picture), names: bandBoxes(picture, context) };
+}
+
+/** Returns where marks stand in view. @param {Picture} picture */
+function marksOf(picture) {
   const { camera, nest, scene } = picture;
   if (!showsMarks(picture)) return [];
   const { slots } = cellOf(picture);

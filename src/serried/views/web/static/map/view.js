@@ -10,7 +10,7 @@ import { CellPixels, isLarge } from "./fill.js";
 import { paintLit } from "./light.js";
 import { MARGIN as NAMES } from "./names.js";
 import { Nest } from "./nest.js";
-import { marksOf, paintMap, showsMarks } from "./paint.js";
+import { paintMap, showsMarks, sparedIn } from "./paint.js";
 import { NO_SHADE, shadeOf, shadeOfHeat } from "./shade.js";
 import { tilesOf } from "./tiles.js";
 
@@ -329,10 +329,10 @@ export class MapView {
     return Boolean(picture && showsMarks(picture));
   }
 
-  /** Where marks stand now, in pixels. */
-  get marks() {
+  /** What links are not drawn over: marks as they stand now, and names; in pixels. */
+  get spared() {
     const picture = this._picture(this.below);
-    return picture ? marksOf(picture) : [];
+    return picture ? sparedIn(picture, this.below.context) : { marks: [], names: [] };
   }
 
   get isDrawn() {

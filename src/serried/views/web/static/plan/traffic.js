@@ -38,7 +38,7 @@ import { paintTrails } from "./trails.js";
  * @property {{x: number, y: number, scale: number}} camera
  * @property {Surface} below
  * @property {number} pinned
- * @property {{x: number, y: number, radius: number}[]} marks  of cells, where they stand
+ * @property {import("./trails.js").Spared} spared
  * @property {(rank: number) => import("./trails.js").Cell | null} spot
  */
 
@@ -279,7 +279,7 @@ export class PlanTraffic {
       within,
       boxOf,
       cellOf: (rank) => map.spot(rank),
-      marks: of && map.pinned < 0 ? [] : map.marks,
+      spared: of && map.pinned < 0 ? { ...map.spared, marks: [] } : map.spared,
       inks: shown.map(inkIn),
       edge: theme().box,
       most: most || 1,

@@ -9,6 +9,11 @@ import { widthOf } from "./links.js";
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
 /** @typedef {{x: number, y: number, size: number}} Cell  its middle */
 /**
+ * @typedef {object} Spared  what is not to be drawn over
+ * @property {{x: number, y: number, radius: number}[]} marks
+ * @property {Box[]} names
+ */
+/**
  * @typedef {object} Trails
  * @property {CanvasRenderingContext2D} context
  * @property {number} width
@@ -18,7 +23,7 @@ import { widthOf } from "./links.js";
  * @property {Link[]} within         spots are ranks
  * @property {(spot: number) => Box} boxOf
  * @property {(rank: number) => Cell | null} cellOf
- * @property {{x: number, y: number, radius: number}[]} marks  what is not to be drawn over
+ * @property {Spared} spared
  * @property {string[]} inks         of each flow
  * @property {string} edge           keeps what leaves a node apart from what it crosses
  * @property {number} most           bytes of the widest link
@@ -30,7 +35,7 @@ const BULGE = 0.16;
 const FAR = 1.7;
 const BAR = 4;
 
-/** Draws all links, what leaves a node above the rest, and none over marks. */
+/** Draws all links, what leaves a node above the rest, and none over marks and names. */
 /** @param {Trails} trails */
 export function paintTrails(trails) {
   const { bars, between, context, within } = trails;
@@ -43,10 +48,11 @@ export function paintTrails(trails) {
   context.restore();
 }
 
-/** Keeps what is drawn from where marks show from below. @param {Trails} trails */
-function spare({ context, height, marks, width }) {
-  if (!marks.length) return;
+/** Keeps what is drawn from where marks and names show from below. @param {Trails} trails */
+function spare({ context, height, spared: { marks, names }, width }) {
+  if (!marks.length && !names.length) return;
   context.beginPath();
+  for (const name of names) context.rect(name.x, name.y, name.width, name.height);
   context.rect(0, 0, width, height);
   for (const { x, y, radius } of marks) {
     context.moveTo(x + radius, y);
