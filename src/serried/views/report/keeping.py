@@ -27,9 +27,8 @@ from serried.views.web.layout.launch import launch_words
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import Opening, openings_answer
 from serried.views.web.questions import Answering, answer_to, questions
-from serried.views.web.trace.payload import NamedTrace, question_of
+from serried.views.web.trace.payload import NamedTrace, question_of, simulated_of
 from serried.views.web.wire.dropped import read_places
-from serried.views.web.wire.plan_words import simulated_words
 from serried.views.web.wire.query import read_query
 
 
@@ -97,9 +96,7 @@ def opened_state(desk: OpeningDesk, asked: State) -> dict[str, str]:
     if desk.traces:
         job = desk.traces[0].trace.job
         found = _with_job(found, state_of(question_of(job)))
-        ran = job.schedule if job.sizes.get("pp", 1) > 1 else ""
-        found |= simulated_words(ran, job.sizes.get("chunks", 1), job.num_microbatches)
-        found |= {"run": desk.traces[0].trace.run}
+        found |= simulated_of(job) | {"run": desk.traces[0].trace.run}
     return {name: value for name, value in found.items() if value}
 
 

@@ -35,6 +35,7 @@ from serried.views.web.trace.answers import TraceAnswers
 from serried.views.web.trace.shown import WHOLE_BELOW, ShownTrace
 from serried.views.web.trace.table import span_columns
 from serried.views.web.wire.payload import Column, pack
+from serried.views.web.wire.plan_words import simulated_words
 
 SPLITS = tuple(name for name in COUNTS if SIZES[name].default)
 """Sizes that are 1 where nothing says them."""
@@ -124,6 +125,7 @@ def traces_answer(
                 "num_spans": len(each.trace.spans),
                 "job": asdict(each.trace.job),
                 "question": question_of(each.trace.job),
+                "simulated": simulated_of(each.trace.job),
                 "has_step_plan": each.has_step_plan,
                 "has_evidence": each.evidence is not None,
             }
@@ -161,6 +163,16 @@ def question_of(job: TracedJob) -> dict[str, Any]:
         "set": [f"{key}={value}" for key, value in job.options.items()],
         "dims": ",".join(split or ["dp"]),
     }
+
+
+def simulated_of(job: TracedJob) -> dict[str, str]:
+    """Returns the words of the Schedule tab that ask for the job's own step.
+
+    >>> simulated_of(TracedJob("megatron", 8, {"tp": 2, "pp": 2, "dp": 2}, "", "1f1b", 4))
+    {'microbatches': '4'}
+    """
+    name = job.schedule if job.sizes.get("pp", 1) > 1 else ""
+    return simulated_words(name, job.sizes.get("chunks", 1), job.num_microbatches)
 
 
 def _usual(job: TracedJob, sizes: Mapping[str, int]) -> Layout | None:

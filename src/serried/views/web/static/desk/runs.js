@@ -6,13 +6,23 @@ import { integers, readPayload } from "../base/payload.js";
 import { askDocument, askPayload } from "../base/questions.js";
 import { Tracks } from "../timeline/trace/tracks.js";
 import { Checks } from "./checks.js";
-import { asksFor, namesJob, namesRun, namesTab, withJob } from "./state/fields.js";
+import {
+  DEFAULTS,
+  asksFor,
+  namesJob,
+  namesRun,
+  namesTab,
+  withJob,
+  withTraining,
+} from "./state/fields.js";
 
 /** @typedef {import("./state/fields.js").State} State */
+/** @typedef {import("./state/fields.js").Field} Field */
 /**
  * @typedef {object} Measured  what was measured of a job
  * @property {string} name
  * @property {Record<string, string | string[]>} question
+ * @property {Record<string, string>} [simulated]  words of the Schedule tab that say its step
  */
 /**
  * @typedef {Measured & {run: string, has_step_plan: boolean, has_evidence: boolean}} Offer  a trace
@@ -151,12 +161,13 @@ export class Runs {
    */
   show(trace) {
     if (this.planned && Number(trace) === this.offers.length) return;
-    const follows = this.isOwn(this.offer);
+    const before = this.offer;
+    const follows = this.isOwn(before);
     const offer = this.offers[Number(trace)];
     const seen = { by: "", folded: "", seek: "", planned_step: "" };
     const next = { ...this.store.state, ...OF_A_RUN, ...seen, trace, run: offer?.run ?? "" };
     this._tellOther("", "");
-    this.layout.edit(follows && offer ? ownLayout(next, offer) : next);
+    this.layout.edit(follows && offer ? ownLayout(next, offer, before) : next);
     void this.layout.waiting.until(this.ask());
   }
 
@@ -334,10 +345,17 @@ export class Runs {
 }
 
 /**
- * Returns a state with the own layout of what was measured, and types in view if there were none.
+ * Returns a state with the own layout of what was measured, types in view if there were none, and
+ * its own step on the Schedule tab where nobody asked for another.
  * @param {State} state
  * @param {Measured} measured
+ * @param {Measured} [before]  what was in view: its step goes with it
+ * @returns {State}
  */
-export function ownLayout(state, { question }) {
-  return { ...withJob(state, question), dims: state.dims || String(question.dims) };
+export function ownLayout(state, { question, simulated = {} }, before) {
+  const job = withTraining(withJob(state, question), {}, before?.simulated);
+  const usual = Object.entries(simulated).filter(
+    ([field]) => job[/** @type {Field} */ (field)] === DEFAULTS[/** @type {Field} */ (field)],
+  );
+  return { ...job, ...Object.fromEntries(usual), dims: state.dims || String(question.dims) };
 }
