@@ -10,7 +10,7 @@ PIP = $(BIN)/pip install -q --no-compile
 .DEFAULT_GOAL := help
 .PHONY: help adapters run test quick check types style unit bench oracle goldens soak screenshots film docs edition sbom audit \
 	headless browser hosts shells system modules \
-	ranks pages web_modules examples views readings others paced clean
+	runs ranks pages panels web_modules examples views readings others paced clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,13 +20,13 @@ run: $(VENV)/.run ## install, train for real, open the workbench on it
 
 test: ## install, check and run every test
 	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.test system
-	@$(MAKE) --no-print-directory --jobs $(JOBS) $(SYNC) ranks pages types style $(PARTS)
+	@$(MAKE) --no-print-directory --jobs $(JOBS) $(SYNC) $(LONG) types $(PARTS) style
 	@$(MAKE) --no-print-directory paced
 
 check: $(VENV)/.test modules ## format, lint, imports, types of Python and of the page's modules
 	@$(MAKE) --no-print-directory --jobs 2 types style
 
-types: $(VENV)/.test # by far the longest of the checks, so it has a core of its own
+types: $(VENV)/.test
 	$(BIN)/mypy
 
 style: $(VENV)/.test modules
@@ -47,24 +47,28 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
 
-# Parts run side by side, two at a time (with JOBS=1 one after the other): ranks wait for one another,
-# and a browser for its page. Both have two processes, and begin, as they take longest; every other
-# part has one, which alone collects and prepares what its tests share. What a part prints comes
-# whole, at its end. Files of ranks stay whole, as each shares its launch. What tells slow from
-# healthy by its pace has the machine to itself.
-JOBS ?= 2
+# Parts run side by side, four at a time on two cores (with JOBS=1 one after the other): ranks wait
+# for one another, and a browser for its page. Each has one process, which alone collects and
+# prepares what its tests share, so that long ones are two; the longest begin. What a part prints
+# comes whole, at its end. What tells slow from healthy by its pace has the machine to itself.
+JOBS ?= 4
 SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync)
-PARTS = web_modules examples views readings others
+LONG = runs ranks pages panels
+PARTS = readings others views examples web_modules
 PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
 unit: $(VENV)/.test headless hosts shells modules
-	@$(MAKE) --no-print-directory --jobs $(JOBS) $(SYNC) ranks pages $(PARTS)
+	@$(MAKE) --no-print-directory --jobs $(JOBS) $(SYNC) $(LONG) $(PARTS)
 	@$(MAKE) --no-print-directory paced
 
 web_modules:
 	node --test $$(find tests/web_modules -name "*.test.js")
 
-pages: # the page in a browser, and what serves it
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/views/web
+PAGES = tests/views/web/test_page_[a-o]*
+pages: # the page in a browser
+	$(BIN)/python -m pytest -q $(PAGES)
+
+panels: # the rest of it, and what serves it
+	$(BIN)/python -m pytest -q tests/views/web --ignore-glob '$(PAGES)'
 
 examples: # on ranks of their own
 	$(BIN)/python -m pytest -q tests/examples
@@ -79,8 +83,12 @@ readings:
 others: # with the examples in the package's docstrings
 	$(BIN)/python -m pytest -q $(patsubst %,--ignore %,tests/runtime tests/examples tests/views $(READINGS))
 
-ranks:
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder tests/runtime $(PACE:%=--ignore %)
+RUNS = $(addprefix tests/runtime/,checkpoint job model pretrained run)
+runs: # trainings, and what they save
+	$(BIN)/python -m pytest -q $(RUNS)
+
+ranks: # all else that starts ranks
+	$(BIN)/python -m pytest -q tests/runtime $(patsubst %,--ignore %,$(RUNS) $(PACE))
 
 paced:
 	$(BIN)/python -m pytest -q $(PACE)
