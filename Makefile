@@ -10,7 +10,7 @@ PIP = $(BIN)/pip install -q --no-compile
 .DEFAULT_GOAL := help
 .PHONY: help adapters run test quick check types style unit bench oracle goldens soak screenshots film docs edition sbom audit \
 	headless browser hosts shells system modules \
-	runs ranks pages panels web_modules examples views readings others paced clean
+	letters runs ranks pages panels web_modules examples views readings others paced clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,7 @@ run: $(VENV)/.run ## install, train for real, open the workbench on it
 
 test: ## install, check and run every test
 	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.test system
+	@$(MAKE) --no-print-directory letters
 	@$(MAKE) --no-print-directory --jobs $(JOBS) $(SYNC) $(LONG) types $(PARTS) style
 	@$(MAKE) --no-print-directory paced
 
@@ -56,9 +57,13 @@ SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 LONG = runs ranks pages panels
 PARTS = readings others views examples web_modules
 PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
-unit: $(VENV)/.test headless hosts shells modules
+unit: $(VENV)/.test headless hosts shells modules letters
 	@$(MAKE) --no-print-directory --jobs $(JOBS) $(SYNC) $(LONG) $(PARTS)
 	@$(MAKE) --no-print-directory paced
+
+letters: $(VENV)/.test # which tests draw text from; processes that write them down at once disturb each other
+	@[ -d .hypothesis/unicode_data ] || \
+		$(BIN)/python -W ignore -c 'from hypothesis.strategies import text; text().example()'
 
 web_modules:
 	node --test $$(find tests/web_modules -name "*.test.js")

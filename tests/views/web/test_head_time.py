@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 from serried.limits import HEAD_SECONDS, Limit
 from serried.views.web import head_time
 from serried.views.web.head_time import HeadTimedProtocol
+from tests.apart import run_apart
 
 from .served import served
 
@@ -66,7 +67,7 @@ def test_bytes_that_trickle_in_do_not_begin_the_time_anew() -> None:
             protocol.data_received(bytes([byte]))
         return clock.later
 
-    (only,) = asyncio.run(trickle())
+    (only,) = run_apart(trickle())
     assert not only.cancelled()
 
 
@@ -87,4 +88,4 @@ def test_a_whole_head_is_answered_in_its_own_time_and_the_next_one_has_time_of_i
         protocol.connection_lost(None)
         assert waits.cancelled()
 
-    asyncio.run(ask_twice())
+    run_apart(ask_twice())

@@ -15,6 +15,7 @@ from serried.views.web import bounds
 from serried.views.web.wire import arriving
 from serried.views.web.wire.arriving import hear_out, read_body, receive
 from serried.views.web.wire.coming import Coming
+from tests.apart import run_apart
 
 SHORT = Limit(0, "s", "a test")
 
@@ -55,7 +56,7 @@ def test_a_body_beyond_all_launch_files_is_read_to_its_end_and_then_refused() ->
             yield bytes(1024**2)
 
     with pytest.raises(InputError) as caught:
-        asyncio.run(read_body(chunks(), "launch"))
+        run_apart(read_body(chunks(), "launch"))
     assert (len(read), FOLDER_BYTES.most) == (17, 16 * 1024**2)
     assert str(caught.value) == (
         "what was given holds 17 MB; at most 16 MB are taken at once, and only the launch "
@@ -66,19 +67,19 @@ def test_a_body_beyond_all_launch_files_is_read_to_its_end_and_then_refused() ->
 @pytest.mark.usefixtures("short")
 def test_a_body_that_stops_coming_is_refused() -> None:
     with pytest.raises(InputError, match="recognise took more than 0 s and was ended"):
-        asyncio.run(read_body(stalling(b"12"), "recognise"))
+        run_apart(read_body(stalling(b"12"), "recognise"))
 
 
 @pytest.mark.usefixtures("short")
 def test_a_list_of_files_that_stops_coming_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="open took more than 0 s and was ended"):
-        asyncio.run(received(stalling(announced(3)[:9]), tmp_path))
+        run_apart(received(stalling(announced(3)[:9]), tmp_path))
 
 
 @pytest.mark.usefixtures("short")
 def test_files_that_stop_coming_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        asyncio.run(received(stalling(announced(3), b"12"), tmp_path))
+        run_apart(received(stalling(announced(3), b"12"), tmp_path))
     assert str(caught.value) == (
         "runs had not come whole after 0 s, so it is not opened; serried serve PATH opens it "
         "where it lies"
@@ -87,4 +88,4 @@ def test_files_that_stop_coming_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_what_is_refused_is_not_heard_without_end() -> None:
-    asyncio.run(hear_out(stalling(b"12")))
+    run_apart(hear_out(stalling(b"12")))
