@@ -68,12 +68,13 @@ letters: $(VENV)/.test # which tests draw text from; processes that write them d
 web_modules:
 	node --test $$(find tests/web_modules -name "*.test.js")
 
-PAGES = tests/views/web/test_page_[a-o]*
+WEB = tests/views/web
+PAGES = $(WEB)/test_page_[a-o]*
 pages: # the page in a browser
 	$(BIN)/python -m pytest -q $(PAGES)
 
 panels: # the rest of it, and what serves it
-	$(BIN)/python -m pytest -q tests/views/web --ignore-glob '$(PAGES)'
+	$(BIN)/python -m pytest -q $(WEB) --ignore-glob '$(PAGES)'
 
 examples: # on ranks of their own
 	$(BIN)/python -m pytest -q tests/examples
