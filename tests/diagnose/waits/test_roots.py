@@ -202,7 +202,7 @@ def test_of_several_that_left_nothing_only_a_whole_node_is_named(
     assert (root.kind, root.ranks) == (RootKind.SILENT, lost if is_named else None)
     assert is_named or root.circle == lost
     told = str(cause_of(wait_graph(state), root).verdict)
-    assert told.startswith("ranks 4, 5 never joined")
+    assert told.startswith("nothing shows that ranks 4, 5 joined")
     assert ("nobody can be named" in told) is not is_named
 
 

@@ -77,8 +77,8 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
             return _may_wait(state, root)
         if root.kind is RootKind.SILENT:
             return said(
-                "ranks {ranks} never joined {what}, and nothing of them was given to read, so that "
-                "nobody can be named",
+                "nothing shows that ranks {ranks} joined {what}: nothing of them was given to "
+                "read, so that nobody can be named",
                 ranks=listed(root.circle),
                 what=meeting_named(root.meeting) if root.meeting else _AWAITED,
             )
@@ -156,8 +156,8 @@ def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
             )
         case RootKind.SILENT:
             return said(
-                "{who} never joined {what}: nobody else is missing there, and neither its dump nor "
-                "its stack was given",
+                "nothing shows that {who} joined {what}: neither dump nor stack of {who} was "
+                "given, which may only be missing here",
                 who=name,
                 what=what,
             )

@@ -272,7 +272,7 @@ def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
     elif state.counts is not None:
         kind, confidence = RootKind.NEVER_ARRIVED, 0.9
     else:
-        kind, confidence = RootKind.SILENT, 0.6
+        kind, confidence = RootKind.SILENT, 0.5
     yield Root(kind, knot.ranks, confidence, knot.waiters, meeting=meeting)
 
 
