@@ -19,6 +19,11 @@ def test_every_model_is_itself_again(name: str) -> None:
     assert replace(model_asked(text), source=shape.source) == shape
 
 
+def test_heads_that_do_not_divide_are_written_with_their_size() -> None:
+    shape = replace(model_named("llama3-8b"), hidden=4100, head_dim=128)
+    assert shape_of_text(text_of(shape)).head_dim == 128
+
+
 def test_a_name_stays_on_one_line() -> None:
     shape = replace(model_named("llama3-8b"), name="my\nown: model")
     assert shape_of_text(text_of(shape)).name == "my own: model"
@@ -34,6 +39,11 @@ def test_a_name_stays_on_one_line() -> None:
         ("mine:layers=4,hidden=8,heads=8,vocab=9,norm=group", "it is rms or layer"),
         ("mine:layers=4,hidden=8,heads=8,vocab=9,is_tied=1", "it is true or false"),
         ("mine:layers=4,hidden=8,heads=8,vocab=9,experts.count=8", "without experts.top_k and"),
+        (
+            "mine:layers=4,hidden=64,heads=5,vocab=9",
+            "heads=5 does not divide hidden=64; write head",
+        ),
+        ("mine:layers=4,layers=5,hidden=8,heads=8,vocab=9", "layers is written as 4 and as 5"),
         ("mine:layers=4,hidden=8,heads=8,vocab=99999999", "it is at most 10000000"),
     ],
 )

@@ -69,13 +69,19 @@ def shape_of_text(text: str) -> ModelShape:
     >>> shape_of_text("mine:layers=4,hidden=64,heads=8,vocab=99,norm=layer").ffn
     256
 
-    Raises InputError for a size that is missing, unknown, or none.
+    Raises InputError for a size that is missing, unknown, written twice, or none.
     """
     name, _, rest = text.rpartition(":")
     told: dict[str, str] = {}
     for each in rest.split(","):
-        key, _, value = each.partition("=")
-        told[key.strip()] = value.strip()
+        key, _, value = (part.strip() for part in each.partition("="))
+        if told.setdefault(key, value) != value:
+            raise InputError(
+                "{name} is written as {one} and as {other}; write it once",
+                name=shortened(key),
+                one=shortened(told[key]),
+                other=shortened(value),
+            )
     found = _read(told, ModelShape, "")
     needed = ("layers", "hidden", "heads", "vocab")
     if missing := [each for each in needed if each not in found]:
@@ -84,12 +90,19 @@ def shape_of_text(text: str) -> ModelShape:
         if any(key.startswith(f"{part}.") for key in told):
             found[part] = _part(told, part, kind, name)
     follows = _following(found["hidden"], found["heads"])
+    if "head_dim" not in {**follows, **found}:
+        raise InputError(
+            "heads={heads} does not divide hidden={hidden}; write head_dim as well",
+            heads=found["heads"],
+            hidden=found["hidden"],
+        )
     return ModelShape(**{"name": name, "source": SOURCE, **follows, **found})
 
 
 def _following(hidden: int, heads: int) -> dict[str, int]:
-    """Returns the sizes that others follow from where nobody says."""
-    return {"kv_heads": heads, "head_dim": max(1, hidden // max(1, heads)), "ffn": 4 * hidden}
+    """Returns the sizes that follow from others where nobody says."""
+    each, rest = divmod(hidden, max(1, heads))
+    return {"kv_heads": heads, "ffn": 4 * hidden} | ({} if rest else {"head_dim": max(1, each)})
 
 
 def _part(told: dict[str, str], part: str, kind: type, name: str) -> Any:
