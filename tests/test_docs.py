@@ -128,6 +128,16 @@ def test_a_page_is_read_in_one_sitting(page: Path) -> None:
     assert len(text.split()) <= MOST_WORDS
 
 
+@pytest.mark.parametrize(
+    "page", [each for each in PAGES if ".zh." in each.name], ids=lambda page: page.name
+)
+def test_a_chinese_paragraph_is_one_line(page: Path) -> None:
+    """Browsers draw the end of a line as a gap, which between Chinese words is an error."""
+    text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    wide = "\u3001-\u3011\u4e00-\u9fff\uff01-\uff1f“”"
+    assert re.findall(rf"^(?![#|]).*[{wide}]\n *(?=[{wide}])", text, re.M) == []
+
+
 @pytest.mark.parametrize("index", ["index.md", "index.zh.md"])
 def test_the_index_names_every_page_of_its_language(index: str) -> None:
     text = (ROOT / "docs" / index).read_text(encoding="utf-8")

@@ -15,9 +15,6 @@ INSIDE = {"../src/serried/schemas": "schemas.md"}
 ITEM = re.compile(r"([-*]|\d+\.) ")
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 ROW = re.compile(r"^\|.*$", re.MULTILINE)
-WIDE = "\u3001-\u3011\u4e00-\u9fff\uff01-\uff1f“”"
-BROKEN = re.compile(rf"^(?![#|])(.*[{WIDE}])\n *(?=[{WIDE}])", re.MULTILINE)
-"""A line of Chinese that goes on below, where browsers would draw a gap."""
 
 Entry = str | dict[str, "str | list[Entry]"]
 
@@ -75,7 +72,7 @@ def site_markdown(text: str, path: str, pages: Collection[str]) -> str:
 
     Links name pages without their language; what lies outside docs is told by its path, as a site
     has no repository around it; a list has an empty line before it, which GitHub does without.
-    A stroke within code needs no backslash in a table, and Chinese no end of a line.
+    A stroke within code needs no backslash in a table.
     """
     parts, last = [], 0
     for block in BLOCK.finditer(text):
@@ -98,7 +95,7 @@ def _prose(text: str, path: str, pages: Collection[str]) -> str:
         return f"{mark}[{label}]({bare(name)}{'#' + place if place else ''})"
 
     told = HEADING.sub(_addressed, LINK.sub(linked, SWITCH.sub("", text)))
-    return _spaced(BROKEN.sub(r"\1", ROW.sub(_unescaped, told)))
+    return _spaced(ROW.sub(_unescaped, told))
 
 
 def _unescaped(row: re.Match[str]) -> str:

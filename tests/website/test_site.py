@@ -94,12 +94,6 @@ def test_a_list_behind_a_sentence_is_a_list() -> None:
     assert site_markdown("why:\n- one\n- two\n", "a.md", ()) == "why:\n\n- one\n- two\n"
 
 
-def test_chinese_goes_on_without_a_gap_where_its_line_ends() -> None:
-    text = "## 组\n看每个\nrank 的组，\n以及大小。\n- 一个\n  组\n\n| 组 |\n"
-    told = site_markdown(text, "a.md", ())
-    assert told == ("## 组 { #组 }\n看每个\nrank 的组，以及大小。\n\n- 一个组\n\n| 组 |\n")
-
-
 def test_a_stroke_in_the_code_of_a_table_is_shown_without_a_backslash() -> None:
     told = site_markdown("| `a \\| b` | c \\| d |\n", "a.md", ())
     assert told == "| `a | b` | c \\| d |\n"
