@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from serried.diagnose.evidence.attempt import earlier_files, is_of_attempt, parted
+from serried.diagnose.evidence.launches import last_launch
 from serried.diagnose.evidence.log_file import LogFile, file_speaker
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.numbers import is_of_one_launcher, numbered_by_launchers
@@ -47,7 +48,9 @@ def gather(
     not among the files. Raises InputError for a place that is not there or cannot be read.
     """
     recorded = recordings_in(places)
-    files = [file for place in places for file in files_of(place) if file not in recorded.files]
+    found = [last_launch(place, files_of(place)) for place in places]
+    files = [file for each in found for file in each.files if file not in recorded.files]
+    launches = [note for each in found for note in each.notes]
     job, code, steps, going_on = JobFiles(), SourceLines(), StepLines(), GoingOn()
     names, earlier, heard_by = _names(files), earlier_files(files), (steps.hear, going_on.hear)
     told: dict[Path, list[Sign]] = {}
@@ -90,7 +93,7 @@ def gather(
         going_on=going_on,
         sources=tuple(map(str, [*files, *sorted(recorded.files)])),
         num_lines=num_lines,
-        notes=(*recorded.notes, *job.notes, *notes),
+        notes=(*launches, *recorded.notes, *job.notes, *notes),
     )
 
 
