@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from serried.errors import listed
+from serried.finding import said
 from serried.trace.measure.analysis import Analysis
 from serried.trace.measure.ranks.slowest import COMPUTING, LEAST_STEPS, NOTHING, RankPace
 from serried.trace.measure.verdict import RunVerdict, Trouble
@@ -233,7 +234,7 @@ def _bubble(trace: Trace, analysis: Analysis, verdict: RunVerdict, lang: str) ->
     share = found.bubbles.of_makespan
     least = found.ideal if planned is None else (planned.own_times or planned.uniform).of_makespan
     step = duration_text(verdict.step_ns)
-    schedule = "" if planned is None else phrase(planned.schedule, lang)
+    schedule = analysis.schedule if planned is None else said("{what}", what=planned.schedule)
     cause = phrase(CAUSES[verdict.cause], lang) if verdict.cause else ""
     if least is None:
         head = tell(
@@ -252,7 +253,7 @@ def _bubble(trace: Trace, analysis: Analysis, verdict: RunVerdict, lang: str) ->
             lang,
             share=share,
             step=step,
-            schedule=schedule or (analysis.schedule or ""),
+            schedule=schedule or "",
             least=float(least),
             cost=duration_text(verdict.cost_ns),
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from serried.errors import InputError
+from serried.trace.formats.reading import read_trace
 from serried.trace.model.record import PLANNED
 from serried.views.web.trace.findings import findings_answer, why_answer
 from serried.views.web.trace.payload import NamedTrace
@@ -47,6 +49,13 @@ def test_the_bubble_stands_beside_that_of_the_plan(slow: NamedTrace) -> None:
     assert bubble["shows"] == {"heat": "idle"}
     told = findings_answer(slow)["verdict"]["en"]
     assert told[-1] == "next: serried trace compare slow --plan"
+
+
+def test_an_order_without_a_name_is_told_in_either_language() -> None:
+    paddle = Path(__file__).parents[3] / "goldens" / "traces" / "paddle" / "vpp"
+    (bubble,) = cards(NamedTrace("vpp", read_trace([paddle])), "bubble")
+    assert "; the recorded order itself has 20.0%" in bubble["lines"]["en"][0]
+    assert "；记录下来的次序本身就有 20.0%" in bubble["lines"]["zh"][0]
 
 
 def test_a_slow_rank_is_a_card_with_its_cost_and_what_to_do() -> None:

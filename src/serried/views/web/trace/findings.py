@@ -121,7 +121,7 @@ def _of_bubble(analysis: Analysis) -> Iterator[dict[str, Any]]:
             said(
                 "the bubble is {share:.1%} of a step; {schedule} itself has {planned:.1%}",
                 share=share,
-                schedule=planned.schedule,
+                schedule=said("{what}", what=planned.schedule),
                 planned=own.of_makespan,
             )
         ]
