@@ -14,6 +14,7 @@ from serried.diagnose.evidence.log_file import LogFile, file_speaker
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.numbers import is_of_one_launcher, numbered_by_launchers
 from serried.diagnose.evidence.quote import Numbering, Quote
+from serried.diagnose.evidence.records.runs import of_other_runs
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.source_lines import SourceLines
 from serried.diagnose.evidence.text.reader import text_signs
@@ -50,7 +51,9 @@ def gather(
     recorded = recordings_in(places)
     found = [last_launch(place, files_of(place)) for place in places]
     files = [file for each in found for file in each.files if file not in recorded.files]
-    launches = [note for each in found for note in each.notes]
+    other_runs = of_other_runs(files)
+    files = [file for file in files if file not in other_runs.files]
+    left_out = [*(note for each in found for note in each.notes), *other_runs.notes]
     job, code, steps, going_on = JobFiles(), SourceLines(), StepLines(), GoingOn()
     names, earlier, heard_by = _names(files), earlier_files(files), (steps.hear, going_on.hear)
     told: dict[Path, list[Sign]] = {}
@@ -93,7 +96,7 @@ def gather(
         going_on=going_on,
         sources=tuple(map(str, [*files, *sorted(recorded.files)])),
         num_lines=num_lines,
-        notes=(*launches, *recorded.notes, *job.notes, *notes),
+        notes=(*left_out, *recorded.notes, *job.notes, *notes),
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -223,8 +226,31 @@ def test_two_runs_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
     found = diagnosed(gather([tmp_path]))
     assert first(found)[:2] == ("never_arrived", (3,))
     assert [str(note) for note in found.notes] == [
-        "rank-00000.guard is of another run (other) and was left out"
+        "rank-00000.guard: left by a guard in another run (other) than the last, and left out "
+        "with what lies beside"
     ]
+
+
+@pytest.mark.parametrize("run", ["monday", "run"])
+def test_what_an_earlier_run_of_more_ranks_left_is_not_read(run: str, tmp_path: Path) -> None:
+    # torchrun gives runs the same name where it is given none: then the times tell.
+    job = GuardedRanks(tmp_path)
+    job.collective([0, 1, 3], 0, ends=False)
+    GuardedRanks(tmp_path / "monday", run=run)
+    for rank, to in ((2, 4), (3, 5)):
+        guard = tmp_path / "monday" / f"rank-{rank:05d}.guard"
+        data = bytearray(guard.read_bytes())
+        data[LIFE_PLACE : LIFE_PLACE + LIFE.size] = LIFE.pack(5, WEEK_AGO_NS + 9, 5)
+        begun = re.search(rb'"wall_ns": (\d+)', data)
+        assert begun
+        data[slice(*begun.span(1))] = str(WEEK_AGO_NS).encode()
+        (tmp_path / f"rank-{to:05d}.guard").write_bytes(data)
+        failed(tmp_path, to, "torch.OutOfMemoryError: CUDA out of memory.")
+    shutil.rmtree(tmp_path / "monday")
+    found = job.diagnosis()
+    assert first(found)[:2] == ("never_arrived", (2,))
+    assert len(found.causes) == 1
+    assert f"in another run ({run}) than the last" in str(found.notes[0])
 
 
 def test_of_a_job_that_was_started_anew_the_last_attempt_counts(tmp_path: Path) -> None:
@@ -237,6 +263,7 @@ def test_of_a_job_that_was_started_anew_the_last_attempt_counts(tmp_path: Path) 
     assert "are of attempts before restart 1 of the job" in str(found.notes[0])
 
 
+WEEK_AGO_NS = time.time_ns() - 7 * 86_400 * 10**9
 IN_COLLECTIVE = '  File "/torch/distributed/distributed_c10d.py", line 3231, in all_reduce\n'
 
 

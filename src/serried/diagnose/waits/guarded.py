@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -205,22 +205,12 @@ def _clocks(ranks: Mapping[int, GuardedRank]) -> dict[str, int]:
 
 
 def of_last_attempt(ranks: Sequence[GuardedRank]) -> tuple[list[GuardedRank], list[Sentence]]:
-    """Returns the guarded ranks of one job, one for each rank: those of its last attempt.
-
-    Of two jobs that of which more ranks are there stays.
-    """
-    runs = Counter(each.file.header.record.run for each in ranks)
-    if not runs:
+    """Returns the guarded ranks of one job, one for each rank: those of its last attempt."""
+    if not ranks:
         return [], []
-    run = runs.most_common(1)[0][0]
-    notes = [
-        said("{file} is of another run ({run}) and was left out", file=each.source, run=name)
-        for each in ranks
-        if (name := each.file.header.record.run) != run
-    ][:1]
-    mine = [each for each in ranks if each.file.header.record.run == run]
-    last = max(each.file.header.attempt for each in mine)
-    if earlier := [each for each in mine if each.file.header.attempt != last]:
+    notes = list[Sentence]()
+    last = max(each.file.header.attempt for each in ranks)
+    if earlier := [each for each in ranks if each.file.header.attempt != last]:
         notes.append(
             said(
                 "{files} guard files ({ranks}) are of attempts before restart {count} of the job, "
@@ -231,7 +221,7 @@ def of_last_attempt(ranks: Sequence[GuardedRank]) -> tuple[list[GuardedRank], li
             )
         )
     kept: dict[int, GuardedRank] = {}
-    for each in mine:
+    for each in ranks:
         if each.file.header.attempt == last:
             known = kept.setdefault(each.rank, each)
             kept[each.rank] = max(known, each, key=lambda one: one.file.header.record.wall_ns)
