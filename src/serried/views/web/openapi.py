@@ -5,7 +5,7 @@ GET ./openapi.json      3.1; the page needs none of it: it is for programs that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from starlette.routing import BaseRoute, Route
@@ -14,29 +14,15 @@ from serried.frameworks import FRAMEWORKS
 from serried.mesh.sizes import TABLE, SizeField
 from serried.version import __version__
 from serried.views.sentences import LANGUAGES
+from serried.views.web.parameters import OF_LAYOUTS, SIZES_OF_EXAMPLE, TRACE, WORDS
 from serried.views.web.refusal import BINARY
 
 ANY_QUESTION = "/api/{name:path}"
 """The route that answers every question by its name."""
-OF_LAYOUTS = frozenset(
-    {
-        *("layout", "layout/fitted", "layout/written", "layout/beside", "layout/links"),
-        *("rank", "sharding", "term", "search", "collective"),
-        *("plan", "plan/links", "plan/heat", "plan/matrix"),
-    }
+_TRACE = (
+    "The number of an open trace, from 0; or plan for the planned step of the job that sizes and "
+    "words of a plan in the address say."
 )
-"""Questions about a job whose sizes stand in the address."""
-SIZES_OF_EXAMPLE = {"world_size": "16", "tp": "2", "pp": "4"}
-_PLANNED = {"model": "llama3-8b", "cluster": "h100", "sequence": "8192", "global_batch": "64"}
-WORDS: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("plan", "plan/links", "plan/heat", "plan/matrix", "search"), _PLANNED),
-    "rank": {"rank": "5"},
-    "term": {"term": "dp"},
-    "layout/beside": {"beside": "framework=internlm"},
-    "collective": {"name": "all-reduce", "ranks": "8", "bytes": "1GiB"},
-    "schedule": {"name": "1f1b", "stages": "4", "microbatches": "8"},
-}
-"""Words of a question beside sizes and language, by its address, each with an example."""
 _Document = dict[str, Any]
 _PROBLEM: _Document = {
     "type": "object",
@@ -74,11 +60,10 @@ def openapi_document(routes: Sequence[BaseRoute], questions: Iterable[str]) -> _
 
 def _question(name: str) -> _Document:
     named = [f"size_{size}" for size in TABLE] + ["framework"] if name in OF_LAYOUTS else []
-    words = [_word(word, example) for word, example in WORDS.get(name, {}).items()]
     common = [{"$ref": f"#/components/parameters/{each}"} for each in (*named, "lang")]
     return {
         "operationId": f"ask_{name.replace('/', '_')}",
-        "parameters": [*words, *common],
+        "parameters": [*_words(name), *common],
         "responses": {
             "200": {
                 "description": "The answer, as a document or as a payload of columns.",
@@ -101,6 +86,7 @@ def _plain(route: Route) -> Iterator[tuple[str, _Document]]:
     for method in sorted((route.methods or {"GET"}) - {"HEAD"}):
         told: _Document = {
             "operationId": f"{method.lower()}_{route.path.strip('/').replace('/', '_') or 'page'}",
+            "parameters": _words(route.path.removeprefix("/api/")),
             "responses": {"200": {"description": "The answer."}},
         }
         if method == "POST":
@@ -111,13 +97,18 @@ def _plain(route: Route) -> Iterator[tuple[str, _Document]]:
         yield method.lower(), told
 
 
+def _words(name: str) -> list[_Document]:
+    return [_word(word, example) for word, example in WORDS.get(name, {}).items()]
+
+
 def _size(name: str, size: SizeField) -> _Document:
     example = SIZES_OF_EXAMPLE.get(name)
     return _word(name, example) | {"description": size.help["en"]}
 
 
 def _word(name: str, example: str | None) -> _Document:
-    told = {"name": name, "in": "query", "schema": {"type": "string"}}
+    told: _Document = {"name": name, "in": "query", "schema": {"type": "string"}}
+    told |= {"description": _TRACE} if name == TRACE else {}
     return told if example is None else told | {"example": example}
 
 
