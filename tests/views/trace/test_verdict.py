@@ -7,15 +7,18 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from serried.action import Action, ActionKind, Span
+from serried.action import COMPUTE, Action, ActionKind, Span
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.analysis import Analysis, analyse
 from serried.trace.measure.ranks.slowest import COMPUTING
+from serried.trace.measure.statistics import measure
 from serried.trace.measure.verdict import RunVerdict, Trouble, run_verdict
 from serried.trace.model.trace import Host, Trace
+from serried.views.trace.text import bubble_lines
 from serried.views.trace.verdict import verdict_document, verdict_lines
 from tests.trace.measure.ranks.test_slowest import even, meeting
 from tests.trace.measure.test_statistics import traced
@@ -121,6 +124,18 @@ def test_where_no_step_was_finished_it_says_who_recorded_least(tmp_path: Path) -
     assert head == "no step was finished by every rank, so nothing is measured"
     assert who == "rank 1 on a recorded no step"
     assert following == "next: serried serve runs/a"
+
+
+def test_a_run_of_collectives_alone_is_not_called_unfinished() -> None:
+    trace = simulated_run(pp=1, dp=2, num_steps=3)
+    spans = trace.spans.where(~np.isin(trace.spans.kind, list(COMPUTE)))
+    trace = replace(trace, spans=spans)
+    _, (head, how, _) = judged(trace)
+    assert head == "no forward or backward was recorded, so nothing is measured"
+    assert how == "mark those that are your own: serried.span('F'), serried.span('B')"
+    assert bubble_lines(trace, measure(trace)) == [
+        "idle time: not measured, for no forward or backward was recorded"
+    ]
 
 
 # ----------------------------------------------------------------------- without a pipeline

@@ -48,6 +48,8 @@ def replay_of_trace(trace: Trace) -> Replay | None:
     is_within = np.isin(trace.spans.kind, [*_WITHIN, *_unsent(trace.spans)])
     is_within |= hidden_reductions(trace.spans)
     spans = without_waits(trace.spans).where(~is_within)
+    if not len(spans):
+        return None
     lanes = _in_lanes(spans, ranks)
     if not len(lanes.steps) or not len(lanes.first):
         return None

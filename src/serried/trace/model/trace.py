@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from serried import frameworks
-from serried.action import Spans
+from serried.action import COMPUTE, Spans
 from serried.errors import InputError
 from serried.finding import Finding, said
 from serried.frameworks import Sizes
@@ -122,6 +122,11 @@ class Trace(Displayed):
     def has_pipeline(self) -> bool:
         """Whether the model ran in several stages: without, there is no bubble and no schedule."""
         return self.job.sizes.get("pp", 1) > 1 or int(self.spans.stage.max(initial=0)) > 0
+
+    @property
+    def has_computations(self) -> bool:
+        """Whether any forward or backward is among its spans."""
+        return bool(np.isin(self.spans.kind, list(COMPUTE)).any())
 
     @property
     def is_emulated(self) -> bool:

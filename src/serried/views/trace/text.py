@@ -23,7 +23,7 @@ from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell
 from serried.views.table import Table
 from serried.views.trace.clocks import clock_lines
-from serried.views.trace.words import CAUSES, OF_A_STEP, WIDTH, host_text, stages_text
+from serried.views.trace.words import CAUSES, OF_A_STEP, WIDTH, host_text, stages_text, unmeasured
 
 _WORTH_SAYING = 0.005
 _LEAST_SLOWDOWN = 0.0005
@@ -164,14 +164,7 @@ def bubble_lines(
     adds the other shares that go by the name of bubble.
     """
     if stats.bubble is None:
-        return [
-            tell(
-                "bubble: not measured, for no step was finished by every rank"
-                if trace.has_pipeline
-                else "idle time: not measured, for no step was finished by every rank",
-                lang,
-            )
-        ]
+        return [unmeasured(trace, lang)]
     meaning = tell(
         "1 - busy / (ranks x window), of emulated compute; waits are not busy"
         if trace.is_emulated

@@ -111,6 +111,11 @@ def _standing(trace: Trace, analysis: Analysis, lang: str) -> str:
 
 
 def _unfinished(trace: Trace, analysis: Analysis, verdict: RunVerdict, lang: str) -> list[str]:
+    if not trace.has_computations:
+        return [
+            tell("no forward or backward was recorded, so nothing is measured", lang),
+            tell("mark those that are your own: serried.span('F'), serried.span('B')", lang),
+        ]
     lines = [tell("no step was finished by every rank, so nothing is measured", lang)]
     if verdict.ranks:
         rank = verdict.ranks[0]

@@ -45,6 +45,23 @@ _NAME_CELLS = 60
 _STAGES = 3
 
 
+def unmeasured(trace: Trace, lang: str) -> str:
+    """Returns why there is no share of idle time."""
+    if trace.has_computations:
+        return tell(
+            "bubble: not measured, for no step was finished by every rank"
+            if trace.has_pipeline
+            else "idle time: not measured, for no step was finished by every rank",
+            lang,
+        )
+    return tell(
+        "bubble: not measured, for no forward or backward was recorded"
+        if trace.has_pipeline
+        else "idle time: not measured, for no forward or backward was recorded",
+        lang,
+    )
+
+
 def host_text(trace: Trace, rank: int) -> str:
     """Returns the name of a rank's host, cut where it is long; its node where it has no name."""
     name = host_of(trace, rank) or f"node {trace.placement.node(rank)}"
