@@ -70,7 +70,7 @@ _TELLING = re.compile(
     rb"launched up to|managed by|"
     rb"receive grad|finished reduction|traggler|STRAGGLER|gloo|nforce|ran for|atchdog|"
     rb"opCount|ulprit|group info|clients joined|dump signal|Stalled|(?:ready|missing) ranks|"
-    rb"/task:\d|RmInit|non-zero exit|imes out|\b(?:[hH]ang|hung|HANG)|issing ranks|\b[dD]own\b|"
+    rb"/task:\d|RmInit|non-zero exit|imes out|\b(?:[hH]ang|hung|HANG)|issing rank|\b[dD]own\b|"
     rb"DOWN|"
     rb"fallen|hrottl|THROTTL|lowdown|nvalid|nsupported|nsufficient|slots|[uU]nable|[cC]annot|"
     rb"(?:an't|ould not) |[nN]ot (?:found|ready|respond|be |(?:yet )?(?:reach|join|arriv))|"
@@ -85,6 +85,7 @@ _TELLING = re.compile(
     rb"lagging|world_rank=|returned nan|num_local_procs|node.rank|nproc|al_ranks=|low on resource|"
     rb"REEMPT|NotReady|NodeLost|JobState=|xitCode|^N(?:am|od)e: |^ +(?:Last )?State: |0/\d+ +Error|"
     rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
+    rb"owering |Power key|\(total\)|per comm|NCOMPLETE|nresponsive|\bD\w{0,4} +\w+_|"
     rb"bus bandwidth|OSU MPI|reported by process|endezvous|enqueued|"
     + "已杀死|段错误|store.based barrier|estart".encode()
 )

@@ -18,6 +18,10 @@ _SPACE = said("free space or write elsewhere (df -h, df -i), and keep fewer chec
 _MOUNT = said(
     "look at the file system's own log and mount on that node; read and write a file by hand"
 )
+_VOLUME = said(
+    "kubectl describe pod POD and the log of the volume's driver on that node say why it was not "
+    "mounted; another node may still hold it"
+)
 _OLDER = said(
     "load the checkpoint before it, and write new ones to a temporary name that is renamed at "
     "the end"
@@ -86,6 +90,31 @@ _MEANINGS = (
         (said("a file system failed under the job (input/output error, stale or lost mount)"),),
         (_MOUNT,),
         0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("mount_failed",),
+        CauseClass.STORAGE,
+        "mount",
+        Standing.EXHAUSTED,
+        (said("a container waits for a volume that could not be mounted on {who}"),),
+        (_VOLUME,),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("storage_wait",),
+        CauseClass.STORAGE,
+        "storage_stall",
+        Standing.EXHAUSTED,
+        (
+            said(
+                "process {pid} waits in a call of the file system ({call}) that does not return: "
+                "the storage does not answer, or processes wait there for one another"
+            ),
+        ),
+        (_MOUNT,),
+        0.8,
         "unknown",
     ),
     SignMeaning(

@@ -243,6 +243,8 @@ _STORE_BARRIER = SignMeaning(
     0.85,
     "unknown",
 )
+TRACEBACK = 20
+"""Lines within which a traceback's frame has its error."""
 LONG_WAIT = 4
 """Lines of one rank's waiting, ten seconds apart, from which on a start is taken to be stuck."""
 _STORE_WAIT = SignMeaning(
@@ -281,6 +283,8 @@ def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what kept ranks from starting or finding one another."""
     for each in candidates(told, (*_MEANINGS, _DUPLICATE)):
         is_waiting = each.cause.kind == "init_rendezvous" and each.standing is Standing.WAITS
+        if is_waiting and _is_of_watch(told, each):
+            continue
         if is_waiting and told.first("building_data") is not None:
             stall = replace(each.cause, cause_class=CauseClass.DATA, kind="data_stall")
             yield replace(each, cause=stall)
@@ -289,6 +293,15 @@ def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     yield from _ids(told)
     yield from _store_barriers(told)
     yield from _store_waits(told)
+
+
+def _is_of_watch(told: LoggedSigns, start: RankedCause) -> bool:
+    """Tells whether a launcher lost the rendezvous as it watched over workers that had started."""
+    return any(
+        lost.quote.source == line.source and 0 < line.line - lost.quote.line <= TRACEBACK
+        for lost in told.of("agent_lost")
+        for line in start.cause.quotes[:1]
+    )
 
 
 def _ids(told: LoggedSigns) -> Iterator[RankedCause]:

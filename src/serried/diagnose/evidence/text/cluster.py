@@ -48,6 +48,11 @@ _FIRST = (
         r"[Ss]topped) by (?:the )?(?:user|uid|admin|\d)|"
         r"[Ee]xceeded (?:its |the |job )*(?P<why>time limit|walltime|wall ?clock)",
     ),
+    Pattern(  # how a cloud stops a machine that it takes back
+        "cancelled",
+        r"systemd-logind\S* (?:Power key pressed|Powering [Oo]ff|System is powering down)|"
+        r"ACPI G2 [Ss]oft [Oo]ff|received (?:a )?(?:spot |preemption |termination )notice",
+    ),
     Pattern("cancelled", r"scancel: (?:Terminating|Signal)|suspended by (?:the )?user"),
     Pattern("cancelled", r"Force Terminated (?:job|StepId)|Job step (?P<why>aborted)"),
     Pattern("task_oom", r"Detected (?P<number>\d+) oom.kill event"),
@@ -93,6 +98,7 @@ _FIRST = (
         r"Couldn't forward RPC ping\S* to child (?P<node>[\w.\-]+?):?(?:\s|$)",
     ),
     Pattern("node_lost", r"Node (?P<host>[\w.\-]+) status is now: NodeNotReady"),
+    Pattern("node_lost", r"[Nn]ode \"?(?P<host>[\w.\-]+)\"? is unresponsive"),
     Pattern("node_lost", r"srun: error: (?P<host>\S+): task.*(?:node fail|Node Fail)"),
     Pattern("node_lost", r"Communication connection failure.*node (?P<host>[\w.\-]+)"),
     Pattern(
@@ -104,6 +110,11 @@ _FIRST = (
         "node_lost", r"(?:died|dead|failed|exited).{0,60}because its node (?:has )?(?:died|is)"
     ),
     Pattern("node_lost", r"The actor died because its node has died"),
+    Pattern(
+        "node_lost",
+        r"[Hh]ealth check failed for node (?P<node>\w+)|"
+        r"[Nn]ode (?P<id>[\w.\-]+) is dead because",
+    ),
     Pattern("node_lost", r"node it was running on is dead or unavailable"),
     Pattern(
         "node_lost",
@@ -199,6 +210,7 @@ _ALL = (
         r"srun: error: (?P<host>[^\s:]+): (?:task (?P<task>\d+)|tasks (?P<tasks>[\d,\-\[\]]+)): "
         r"(?:Exited with exit code (?P<code>\d+)|(?P<how>[A-Z][\w ]+(?:\(core dumped\))?))",
     ),
+    Pattern("object_store", r"ObjectStoreFullError|in (?:the )?object store because it is full"),
     Pattern(
         "no_host_memory",
         r"^(?!.*(?:ibv_|NCCL WARN)).*Cannot allocate memory|DefaultCPUAllocator: (?:can't|"

@@ -32,6 +32,8 @@ _NUMBERINGS = {
 UNSET = 2**64 - 1
 """What torch prints for a number that is not set: -1 as an unsigned number of 64 bits."""
 LONGEST_NUMBER = 18
+MOST_RANKS = 1 << 24
+"""A number from here on is no rank, whatever the line calls it: Open MPI prints some by mistake."""
 
 
 class Pattern:
@@ -94,8 +96,10 @@ def _speaker(speaker: Speaker, facts: Mapping[str, object]) -> Speaker:
     """Returns who a sentence speaks of; a global rank in front of the line stays."""
     for name, numbering in _NUMBERINGS.items():
         rank = facts.get(name)
+        if not isinstance(rank, int) or rank >= MOST_RANKS:
+            continue
         is_vague = speaker.rank is None or speaker.numbering is Numbering.TASK
-        if isinstance(rank, int) and (numbering is Numbering.GLOBAL or is_vague):
+        if numbering is Numbering.GLOBAL or is_vague:
             speaker = replace(speaker, rank=rank, numbering=numbering)
             break
     host, gpu, pid = facts.get("host"), facts.get("gpu"), facts.get("pid")

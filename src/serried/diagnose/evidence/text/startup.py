@@ -68,6 +68,9 @@ _PATTERNS = (
         r"has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous .*"
         r"RendezvousConnectionError",
     ),
+    Pattern(  # a frame of the launcher's watch over workers that have started
+        "agent_lost", r"num_nodes_waiting = rdzv_handler\.num_nodes_waiting\(\)"
+    ),
     Pattern("rendezvous", r"RendezvousConnectionError|The connection to the C10d store has failed"),
     Pattern("rendezvous", r"Rendezvous(?:Timeout|Closed|State|Graceful\w*)?(?:Error|ExitError)"),
     Pattern(
@@ -118,7 +121,8 @@ _PATTERNS = (
     Pattern(
         "launch_failed",
         r"Back-off pulling|nodes are available: .*(?:Insufficient|didn't match)|"
-        r"FailedMount\b|FailedCreatePodSandBox|InvalidImageName|exec format error|"
+        r"FailedMount\b(?!.*mount volumes:)|FailedCreatePodSandBox|InvalidImageName|"
+        r"exec format error|"
         r"unbound immediate PersistentVolumeClaims|Error response from daemon|"
         r"nvidia-container-cli: ",
     ),

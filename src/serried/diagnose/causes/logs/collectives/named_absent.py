@@ -39,7 +39,7 @@ def absent_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
             ),
         ),
     ):
-        signs = told.of(kind)
+        signs = [sign for sign in told.of(kind) if not sign.facts.get("is_part")]
         ranks = sorted({rank for sign in signs for rank in _ranks(sign)})
         if ranks:
             cause = Cause(
@@ -171,6 +171,7 @@ def ras_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     if signs := told.of("ras_counts"):
         yield _counts(told, signs[-1], signs)
     if missing := told.of("ras_missing"):
+        parts = [sign for sign in told.of("ras_absent") if sign.facts["is_part"]]
         cause = Cause(
             CauseClass.HANG,
             "ras_missing",
@@ -179,7 +180,8 @@ def ras_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
                 "NCCL's RAS gets no answer from some processes: they are dead, stopped or cut off"
             ),
             confidence=0.7,
-            quotes=quotes(missing),
+            quotes=quotes([*missing, *parts]),
+            collective=parts[0].collective if parts else None,
             cures=(
                 said("look at those processes on their nodes: whether they live, and their logs"),
             ),
@@ -194,7 +196,7 @@ def _counts(told: LoggedSigns, sign: Sign, signs: list[Sign]) -> RankedCause:
     few = [each for each in counts if each != many] or [min(counts)]
     number = sum(ranks for ranks, _ in few)
     facts = sign.collective or CollectiveFacts()
-    ranks = tuple(sorted(entries))
+    ranks = () if sign.facts["is_part"] else tuple(sorted(entries))
     is_behind = number * 2 < many[0] and all(count < many[1] for _, count in few)
     who = named(ranks) if ranks else said("{number} ranks", number=number)
     values = {

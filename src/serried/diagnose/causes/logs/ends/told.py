@@ -65,6 +65,21 @@ _TOLD = (
         0.85,
     ),
     SignMeaning(
+        ("object_store",),
+        CauseClass.HOST_OOM,
+        "object_store",
+        Standing.EXHAUSTED,
+        (said("Ray's object store, which lies in the host's memory, is full"),),
+        (
+            said(
+                "see what holds it (ray memory), keep fewer objects, or give it more "
+                "(--object-store-memory) and a disk to spill to"
+            ),
+        ),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
         ("told_to_stop",),
         CauseClass.EXTERNAL_STOP,
         "sigterm",

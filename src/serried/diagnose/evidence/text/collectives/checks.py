@@ -66,8 +66,8 @@ _SAID_ABSENT = re.compile(
     r"(?:join|reach|arriv|check(?:ed)? in|respond|enter|c[ao]me|participat)|"
     r"[tT]ime(?:d )?out waiting for ranks \[?(?P<awaited>\d+(?:, ?\d+)+)\]? to "
     r"(?:join|arrive|check in|reach)|"
-    r"^(?!.*Stalled)(?:.*[^\[])?\b(?:[mM]issing|[aA]bsent|[uU]nresponsive)[ _]ranks?[:= ]{1,3}"
-    r"\[?"
+    r"^(?!.*Stalled|\s*The missing ranks?:)(?:.*[^\[])?"
+    r"\b(?:[mM]issing|[aA]bsent|[uU]nresponsive)[ _]ranks?[:= ]{1,3}\[?"
     r"(?P<listed>\d+(?:, ?\d+)*)(?![}\d])"
 )
 """How programs say in their own words who did not come."""

@@ -10,7 +10,9 @@
 
 Signs: ``ras_counts`` (facts ``counts``: tuples of a number of ranks and their counter; ``listed``:
 the ranks of the minorities), ``ras_missing`` (a process that does not
-answer) and ``ras_absent`` (fact ``ranks``: the rank of the communicator that it holds).
+answer) and ``ras_absent`` (fact ``ranks``: the rank of the communicator that it holds). A
+communicator counts its own ranks: where the report's tables tell that it holds fewer than the job,
+fact ``is_part`` says so.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> report = RasReport()
@@ -31,7 +33,12 @@ from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 from serried.diagnose.evidence.text.pattern import Pattern
 
-_COMM = re.compile(r"#\d+-\d+ \(([0-9a-f]+)\) (\w+)")
+_COMM = re.compile(r"#(?P<group>\d+)-\d+ \((?P<comm>[0-9a-f]+)\) \w+")
+_TOTALS = re.compile(r"^\s*\(total\).*\(total\)\s*$")
+_NUMBERS = re.compile(r"^\s*\d[\d\s\-]*$")
+"""The row below that heading, whose last number is that of all GPUs of the job."""
+_GROUP = re.compile(r"^\s*(?P<group>\d+)\s+\d+\s+\d+\s+[\d\-]+\s+(?P<size>\d+)\s+\d+\s+[A-Z]")
+"""A row of the table of communicators: its fifth number is that of the ranks of each."""
 _OP = re.compile(r"Communicator ranks have different (\w+) operation counts")
 _LAUNCHED = (
     r"(?:have|has) (?:(?:launched|enqueued) up to operation (?P<count>\d+)|"
@@ -44,6 +51,7 @@ _LISTED = re.compile(
     r"(?P<node>[\w.:\-]+))"
 )
 """A rank of a minority, with its own counter where it is alone in it."""
+_NAMED = re.compile(r"^\s*The missing ranks?: (?P<ranks>\d+(?:, ?\d+)*)\s*$")
 _INCOMPLETE = re.compile(r"Missing communicator data from \d+ ranks?\b")
 _MISSING = Pattern("ras_missing", r"Missing communicator data from (?P<number>\d+) job process")
 _GONE = Pattern(
@@ -64,7 +72,13 @@ class RasReport:
     """Reads a report line by line; each count or rank repeats the sign with all that is known."""
 
     def __init__(self) -> None:
-        self._comm: str | None = None
+        self._gpus: int | None = None
+        self._is_below_totals = False
+        self._sizes: dict[str, int] = {}
+        self._begin(None, None)
+
+    def _begin(self, comm: str | None, size: int | None) -> None:
+        self._comm, self._size = comm, size
         self._op: str | None = None
         self._counts: list[tuple[int, int]] = []
         self._listed: list[int] = []
@@ -72,9 +86,9 @@ class RasReport:
 
     def read(self, line: LogLine) -> Iterator[Sign]:
         """Yields a sign where a line adds to what is known."""
+        self._read_tables(line.text)
         if found := _COMM.search(line.text):
-            self.__init__()  # type: ignore[misc]
-            self._comm = found[1]
+            self._begin(found["comm"], self._sizes.get(found["group"]))
         elif found := _OP.search(line.text):
             self._op, self._counts, self._listed = found[1], [], []
         elif counts := [_count(found) for found in _COUNT.finditer(line.text)]:
@@ -84,7 +98,10 @@ class RasReport:
             if found["own"]:
                 self._counts.append((1, int(found["count"] or 0)))
         elif self._is_incomplete and (found := _LISTED.search(line.text)):
-            yield self._absent(line, int(found["rank"]))
+            yield from self._absent(line, (int(found["rank"]),))
+            return
+        elif found := _NAMED.search(line.text):
+            yield from self._absent(line, tuple(int(rank) for rank in found["ranks"].split(",")))
             return
         elif _INCOMPLETE.search(line.text):
             self._is_incomplete = True
@@ -97,11 +114,25 @@ class RasReport:
         if self._counts and (self._op or len(self._counts) > 1):
             yield self._sign(line)
 
-    def _absent(self, line: LogLine, rank: int) -> Sign:
-        facts = CollectiveFacts(group=f"comm {self._comm}" if self._comm else None)
-        return Sign(
-            "ras_absent", line.quote, line.speaker, line.time, facts, facts={"ranks": (rank,)}
-        )
+    def _read_tables(self, text: str) -> None:
+        if self._is_below_totals and _NUMBERS.match(text):
+            self._gpus = int(text.replace("-", " ").split()[-1])
+        self._is_below_totals = bool(_TOTALS.match(text))
+        if found := _GROUP.match(text):
+            self._sizes[found["group"]] = int(found["size"])
+
+    @property
+    def _is_part(self) -> bool:
+        """Whether the communicator holds a part of the job, so that its ranks are not the job's."""
+        most = max([self._gpus or 0, *self._sizes.values()])
+        return self._size is not None and self._size < most
+
+    def _absent(self, line: LogLine, ranks: tuple[int, ...]) -> Iterator[Sign]:
+        known = tuple(rank for rank in ranks if self._size is None or rank < self._size)
+        if known:
+            facts: dict[str, object] = {"ranks": known, "is_part": self._is_part}
+            group = CollectiveFacts(group=f"comm {self._comm}" if self._comm else None)
+            yield Sign("ras_absent", line.quote, line.speaker, line.time, group, facts=facts)
 
     def _sign(self, line: LogLine) -> Sign:
         most = max(self._counts)
@@ -113,5 +144,9 @@ class RasReport:
             line.speaker,
             line.time,
             facts,
-            facts={"counts": tuple(self._counts), "listed": tuple(self._listed)},
+            facts={
+                "counts": tuple(self._counts),
+                "listed": tuple(self._listed),
+                "is_part": self._is_part,
+            },
         )

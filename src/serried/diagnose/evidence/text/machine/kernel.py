@@ -63,6 +63,9 @@ _PATTERNS = (
         "pcie",
         r"AER: (?:Uncorrected|Uncorrectable|Fatal)|PCIe Bus Error: severity=Uncorrect\w*",
     ),
+    Pattern(
+        "pcie", r"[Hh]ealth check failed: +check_(?:gpu|nv|nccl|cuda|dmi|mce|pci|hw_(?!ib|eth))"
+    ),
     Pattern("pcie", r"(?:DCGM|dcgm).*(?:health|diag).*(?:[Ff]ail|FAIL)"),
     Pattern("thermal", r"HW (?:Thermal )?Slowdown\s*: Active"),
     Pattern("thermal", r"(?:HW|SW)?\s?[Tt]hermal [Ss]lowdown(?!.*(?:Not Active|not active))"),

@@ -27,6 +27,7 @@ _PATTERNS = (
         r"(?:error|status=?(?:\w+\()?)\s?(?P<status>\d+)",
     ),
     Pattern("ib", r"NET/IB ?: .*(?:Got async event|async fatal event)[ :]*(?P<what>.*)"),
+    Pattern("ib", r"[Hh]ealth check failed: +check_(?P<what>(?:hw_)?(?:ib|rdma|eth|net)\w*:.*)"),
     Pattern("port_down", r"mlx\d\S* .*(?:[Pp]ort: \d+ Link DOWN|Link down)|ib\d+: .*[Ll]ink.*down"),
     Pattern(
         "port_down",

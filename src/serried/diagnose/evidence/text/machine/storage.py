@@ -2,7 +2,7 @@
 
 Signs: ``disk_full`` (facts ``path``, ``size``), ``shm_full`` (``/dev/shm``), ``quota``,
 ``write_failed``, ``io_error``, ``stale``, ``read_only``, ``remote_store``, ``torn_checkpoint``,
-``loader_shm``.
+``loader_shm``, ``storage_wait`` (fact ``call``: the kernel's function that a process waits in).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = ("NCCL WARN Error: failed to extend /dev/shm/nccl-WU88OE to 9637892 bytes, error: No "
@@ -20,6 +20,11 @@ from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs
 
+_FILE_CALL = (
+    r"(?:nfs|rpc_|ll_|lustre|cl_|ptlrpc|fuse_|ceph_|gpfs|xfs_|ext4_|jbd2_|folio_wait|wait_on_page)"
+    r"\w*|request_wait_answer|cxiWait|do_truncate|io_schedule"
+)
+"""Functions of the kernel in which a process waits for a file system, as ps prints them."""
 _PATTERNS = (
     Pattern(
         "shm_full",
@@ -73,6 +78,14 @@ _PATTERNS = (
         r".*(?:[Ee]rror|[Tt]imed? ?out|[Uu]nreachable|not responding|SlowDown|Exception)",
     ),
     Pattern("remote_store", r"nfs: server \S+ not responding|LustreError|mount\.\w+: .*fail"),
+    Pattern(
+        "mount_failed", r"Unable to (?:attach or )?mount volumes(?:: unmounted .*|.*timed out)"
+    ),
+    Pattern(  # a row of ps: a process that nothing can end while the call lasts
+        "storage_wait",
+        rf"^\s*(?:\S+\s+)?(?P<pid>\d+)\s+(?:[\d.:\-]+\s+)*D\S{{0,4}}\s+(?P<call>{_FILE_CALL})\b",
+    ),
+    Pattern("io_error", r"[Hh]ealth check failed: +check_fs\w*"),
     Pattern("io_error", r"filesystem error|SafetensorError: .*I/O|OSError: \[Errno 52[0-9]\]"),
 )
 
