@@ -21,6 +21,8 @@ _TIMES = ("time", "ts", "timestamp", "@timestamp", "asctime")
 _LEVELS = ("level", "levelname", "severity", "lvl")
 _MARKED = frozenset(("ERROR", "FATAL", "CRITICAL"))
 LONGEST_RANK = 10**7
+MOST_DEPTH = 3
+"""Records within records that are looked through for a text."""
 
 
 def carried(text: str) -> tuple[str, int | None, str | None] | None:
@@ -37,13 +39,22 @@ def carried(text: str) -> tuple[str, int | None, str | None] | None:
         return None
     if not isinstance(fields, dict):
         return None
-    said = next((v for name in TEXTS if isinstance(v := fields.get(name), str)), None)
+    said = _text(fields)
     if said is None:
         return None
     rank = next((v for name in _RANKS if type(v := fields.get(name)) is int), None)
     time = next((v for name in _TIMES if isinstance(v := fields.get(name), str)), None)
     is_rank = rank is not None and 0 <= rank < LONGEST_RANK
     return _named(fields, said.rstrip("\n")), rank if is_rank else None, time
+
+
+def _text(fields: dict[str, object], depth: int = 0) -> str | None:
+    """Returns the text of a record; an event within it tells more than that one was handled."""
+    said = next((v for name in TEXTS if isinstance(v := fields.get(name), str)), None)
+    inner = [value for value in fields.values() if isinstance(value, dict)]
+    within = (_text(each, depth + 1) for each in inner if depth < MOST_DEPTH)
+    told = next((text for text in within if text is not None), None)
+    return said if told is None else told if said is None else f"{said}: {told}"
 
 
 def _named(fields: dict[str, object], said: str) -> str:

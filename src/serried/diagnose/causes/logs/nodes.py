@@ -5,12 +5,14 @@ A launcher that lost a node may name a rank that was on it: that rank is the fir
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.evidence.sign import Sign
 from serried.finding import said
 
 _WHICH_NODE = said(
@@ -37,6 +39,9 @@ _PANIC = SignMeaning(
     0.95,
     "unknown",
 )
+_HELPER = re.compile(r"Remote daemon|RTE has lost communication")
+KILLED_CODE = 137
+"""The exit code of a command that signal 9 ended."""
 _MPI_ERROR = SignMeaning(
     ("mpi_error",),
     CauseClass.EXCEPTION,
@@ -56,7 +61,21 @@ def node_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         there = told.ranks(sign for sign in told.of("exit") if sign.speaker.host in hosts)
         is_named = any(s.speaker.host or s.facts.get("node") for s in lost)
         cures = found.cause.cures if is_named else (_WHICH_NODE, *found.cause.cures)
-        yield replace(found, cause=replace(found.cause, ranks=there or None, cures=cures))
+        standing = Standing.FOLLOWS if _is_of_killed(told, lost) else found.standing
+        cause = replace(found.cause, ranks=there or None, cures=cures)
+        yield replace(found, cause=cause, standing=standing)
     yield from candidates(told, (_PANIC,))
     if told.first("mismatched") is None:
         yield from candidates(told, (_MPI_ERROR,))
+
+
+def _is_of_killed(told: LoggedSigns, lost: list[Sign]) -> bool:
+    """Tells whether a launcher lost its helper on a node because that helper had been killed.
+
+    The launcher says that it cannot tell an end of its helper from a broken network.
+    """
+    killed = [sign for sign in told.of("task_exit") if sign.code == KILLED_CODE]
+    return bool(killed) and all(
+        _HELPER.search(sign.quote.text) is not None and told.place(killed[0]) < told.place(sign)
+        for sign in lost
+    )

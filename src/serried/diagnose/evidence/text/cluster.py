@@ -182,6 +182,7 @@ _ALL = (
         "task_exit", r"(?:(?P<host>\w[\w.\-]*): )?\bExited \((?P<code>[1-9]\d{0,2})\) \S"
     ),
     Pattern("task_exit", r"[Ee]xited with (?:status |exit )?code:? (?P<code>\d+)"),
+    Pattern("task_exit", r"command terminated with (?:non-zero )?exit code (?P<code>\d+)"),
     Pattern(
         "task_exit",
         r"(?:^|line \d+:\s+(?P<pid>\d+) )"

@@ -121,8 +121,8 @@ _PATTERNS = (
     Pattern(
         "launch_failed",
         r"Back-off pulling|nodes are available: .*(?:Insufficient|didn't match)|"
-        r"FailedMount\b(?!.*mount volumes:)|FailedCreatePodSandBox|InvalidImageName|"
-        r"exec format error|"
+        r"FailedMount\b(?!.*mount volumes:)|UnexpectedAdmissionError|"
+        r"FailedCreatePodSandBox|InvalidImageName|exec format error|"
         r"unbound immediate PersistentVolumeClaims|Error response from daemon|"
         r"nvidia-container-cli: ",
     ),

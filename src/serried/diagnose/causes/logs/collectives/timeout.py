@@ -16,10 +16,10 @@ from serried.diagnose.causes.logs.collectives.left_behind import left_behind
 from serried.diagnose.causes.logs.collectives.limit import NEVER_MEET, RAISE
 from serried.diagnose.causes.logs.collectives.waited import waiting_chain, waiting_verdict
 from serried.diagnose.causes.logs.collectives.waits import UNEVEN, LoggedWait, logged_waits
-from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
-from serried.diagnose.evidence.sign import CollectiveFacts
+from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 from serried.diagnose.whom import named
 from serried.errors import listed
 from serried.finding import Sentence, said
@@ -115,6 +115,23 @@ _WEAK = (
 )
 
 
+_SLOW = SignMeaning(
+    ("slow_answer",),
+    CauseClass.HANG,
+    "timeout_unknown",
+    Standing.WAITS,
+    (
+        said(
+            "a process waits for the answer of its workers ({minutes} min); what they do is not "
+            "in the log"
+        ),
+    ),
+    (STACKS,),
+    0.5,
+    "unknown",
+)
+
+
 def timeout_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what the collectives that timed out tell."""
     waits = logged_waits(told)
@@ -122,6 +139,22 @@ def timeout_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         yield _mismatch(told, waits) or left_behind(told, waits) or _unknown(told, waits)
     yield from gloo_candidates(told)
     yield from candidates(told, _WEAK)
+    yield from _unanswered(told)
+
+
+def _unanswered(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields that a process waits for its workers, unless they come to their next step later on.
+
+    A start that compiles or loads for more than a minute prints such notes too.
+    """
+    slow, answers = told.of("slow_answer"), told.of("answered")
+    if slow and not any(_is_later(answer, slow[-1]) for answer in answers):
+        facts = {**slow[0].facts, "minutes": len(slow)}
+        yield candidate(told, _SLOW, [replace(slow[0], facts=facts), *slow[1:]])
+
+
+def _is_later(one: Sign, other: Sign) -> bool:
+    return one.quote.source == other.quote.source and one.quote.line > other.quote.line
 
 
 def _mismatch(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.ends.cures import ASK_SCHEDULER, REQUEUE
+from serried.diagnose.causes.logs.ends.cures import ASK_SCHEDULER, JOBS_OUTPUT, REQUEUE
 from serried.diagnose.causes.logs.ends.meanings import (
     ABORTED,
     BUS,
@@ -71,6 +71,21 @@ _CANCELLED_UNTOLD = replace(
     confidence=0.4,
 )
 _STEP_ENDED = replace(_CANCELLED_UNTOLD, standing=Standing.FOLLOWS)
+_TASK_FAILED = SignMeaning(
+    ("cancelled",),
+    CauseClass.EXCEPTION,
+    "exit_code",
+    Standing.FOLLOWS,
+    (
+        said(
+            "Slurm ended a step because a task of it had failed; which one, and why, stands in "
+            "the output of the tasks"
+        ),
+    ),
+    (JOBS_OUTPUT,),
+    0.4,
+    "unknown",
+)
 _STEP = re.compile(r"\bSTEP \d|StepId=|Job step aborted")
 _WHY = {
     "time limit": said("its time limit ran out"),
@@ -226,6 +241,10 @@ def stop_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     if signs:
         yield candidate(told, _of_agent(told, signs[0]), signs[:1])
     cancelled = told.of("cancelled", "evicted")
+    failures = [sign for sign in cancelled if sign.facts.get("why") == "TASK FAILURE"]
+    if failures:
+        yield candidate(told, _TASK_FAILED, failures)
+        return
     reasons = [sign for sign in cancelled if sign.facts.get("why") not in (None, "aborted")]
     if reasons:
         yield candidate(told, _CANCELLED, list(map(_in_words, reasons)))

@@ -115,8 +115,14 @@ _PATTERNS = (
     Pattern(
         "call_late",
         r"threads to join the rendezvous|RPC call to \w+ timed out|"
-        r"No available shared memory broadcast block found|"
+        r"other ranks that (?:didn't|did not) (?:finish|come|join)|"
         r"GetTimeoutError: |NCCL operation timed out|training (?:process )?hang detected",
+    ),
+    Pattern("slow_answer", r"No available shared memory broadcast block found"),
+    Pattern(  # what vLLM's workers print as they come to their next step
+        "answered",
+        r"torch\.compile takes|Available KV cache memory|GPU KV cache size|Loading weights took|"
+        r"Graph capturing finished|init engine .* took|Application startup complete",
     ),
     Pattern("taken_down", r"NCCL communicator was aborted|[Ww]atchdog timeout\b"),
     Pattern("taken_down", r"WorkNCCL::checkTimeout|raised from (?:checkTimeout|ncclCommWatchdog)"),

@@ -84,7 +84,7 @@ _PATTERNS = (
     ),
     Pattern("cuda", r"(?P<what>CU(?:BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_\w+)"),
     Pattern("cuda", r"CUDA error: (?P<what>unknown error)"),
-    Pattern("cuda", r"[Cc]uda failure (?:\d+ )?'(?P<what>[^']+)'"),
+    Pattern("cuda", r"(?:[Cc]uda|CUDA) failure (?:\d+ |[\w.]+:\d+ )?'(?P<what>[^']+)'"),
     Pattern("cuda", r"CUDA driver error: (?P<what>[^\n]{3,60})"),
     Pattern("cuda", r"HIP error: (?P<what>[^\n(]{3,60})|(?P<fault>Memory access fault by GPU)"),
     Pattern("cuda", r"(?P<what>no CUDA-capable device is detected)"),
