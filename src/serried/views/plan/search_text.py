@@ -190,7 +190,8 @@ def _table(found: tuple[FoundLayout, ...], reasons: list[str], lang: str) -> Tab
     is_away = any(each.request.offload != "none" for each in found)
     if is_away:
         rows.add_column(tell("on the host", lang))
-    is_placed = any(each.request.order for each in found)
+    # Where all lie alike the line above says so.
+    is_placed = len({each.request.inner for each in found}) > 1
     if is_placed:
         rows.add_column(tell("nearer", lang))
     rows.add_column(tell("why not", lang))
