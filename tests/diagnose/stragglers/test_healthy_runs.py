@@ -10,6 +10,7 @@ import pytest
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.reason import diagnosed
 from serried.trace.model.trace import Trace
+from tests.diagnose.stragglers.layout_runs import Sized, layout_run
 from tests.diagnose.stragglers.meeting_runs import Meets, meeting_run
 from tests.trace.simulated_run import BACKWARD, FORWARD, simulated_run
 
@@ -53,6 +54,18 @@ def meeting(draw: random.Random, noise: float) -> Trace:
     )
 
 
+def laid_out(draw: random.Random, noise: float) -> Trace:
+    """Returns a run of several kinds of groups under any of the usual schedules."""
+    sizes = draw.choice([(2, 2, 1), (2, 1, 2), (4, 1, 2), (1, 4, 2), (2, 2, 2), (1, 2, 1)])
+    return layout_run(
+        Sized(*sizes, draw.choice(["gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zbv"])),
+        draw.randrange(2**32),
+        noise=noise,
+        steps=draw.randrange(3, 24),
+        with_messages=draw.random() < 0.5,
+    )
+
+
 @pytest.mark.parametrize(
     "first", [0, 20, *(pytest.param(n, marks=pytest.mark.soak) for n in range(40, NUM_RUNS, 20))]
 )
@@ -60,7 +73,7 @@ def test_no_rank_is_at_fault_in_a_healthy_run(first: int) -> None:
     accused = {}
     for seed in range(first, first + 20):
         draw = random.Random(seed)
-        make = draw.choice([pipeline, meeting])
+        make = draw.choice([pipeline, meeting, laid_out])
         trace = make(draw, draw.choice([0.005, 0.02, 0.05, 0.1, 0.2]))
         found = diagnosed(Evidence(recordings=(trace,)))
         if blamed := [str(cause.verdict) for cause in found.causes if cause.ranks]:

@@ -10,11 +10,13 @@ import pytest
 
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.steps.of_trace import steps_of_trace
+from serried.diagnose.stragglers.cost import Costing
 from serried.diagnose.stragglers.of_trace import trace_causes
 from serried.diagnose.stragglers.slow import SlowSpell, follows, slow_spells
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.analysis import analyse
 from serried.trace.measure.verdict import Trouble, run_verdict
+from tests.diagnose.stragglers.layout_runs import Sized, layout_run
 from tests.diagnose.stragglers.straggler_runs import nothing, pipelines, step_ns
 
 ST = Path("tests/goldens/traces/straggler_analysis/trace-ST.parquet")
@@ -134,3 +136,13 @@ def test_beside_a_stage_that_becomes_slow_no_other_was_slow_before(seed: int) ->
     job = steps_of_trace(trace, np.arange(24, dtype=np.int32))
     assert job is not None
     assert [spell.ranks for spell in slow_spells(job)] == [(0,)]
+
+
+@pytest.mark.parametrize("sized", [Sized(pp=4), Sized(pp=3, dp=2, schedule="zb-h1")], ids=str)
+@pytest.mark.parametrize("with_messages", [True, False])
+def test_a_replay_as_recorded_takes_as_long_as_the_run(sized: Sized, with_messages: bool) -> None:
+    """Also where a receive of what has come already begins and ends as its computation begins."""
+    run = layout_run(sized, 1, with_messages=with_messages)
+    costing = Costing.of(run, np.arange(12, dtype=np.int32))
+    assert costing is not None
+    assert costing.recorded.mean() == pytest.approx(step_ns(run) / 1e9, rel=0.05)

@@ -91,8 +91,8 @@ def test_a_recorded_run_replays_as_it_ran(tmp_path: Path) -> None:
     replay = replay_of_trace(recorded(tmp_path))
     assert replay is not None
     assert replay.steps == (0, 1, 2)
-    # The recorder's sends take time of their own, beside the computations.
-    assert replay.step_seconds() == pytest.approx([STEP_S] * 3, rel=1e-3)
+    # The recorder's sends take 5 us of their own, beside the computations, and nine are in a row.
+    assert replay.step_seconds() == pytest.approx([STEP_S + 9 * 5e-6] * 3, rel=1e-6)
     assert what_if(replay).slowdown == pytest.approx(1, abs=2e-3)
 
 
@@ -226,7 +226,7 @@ def test_exchanges_and_named_spans_are_no_operations_of_their_own(tmp_path: Path
     ]
     replay = replay_of_trace(replace(trace, spans=Spans.joined([spans, *extra])))
     assert replay is not None
-    assert replay.step_seconds() == pytest.approx([STEP_S] * 3, rel=1e-3)
+    assert replay.step_seconds() == pytest.approx([STEP_S + 9 * 5e-6] * 3, rel=1e-6)
 
 
 def test_what_a_computation_waited_for_an_exchange_is_not_its_time(tmp_path: Path) -> None:

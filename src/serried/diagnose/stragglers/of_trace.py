@@ -14,14 +14,16 @@ from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.steps.of_trace import steps_of_trace
 from serried.diagnose.steps.table import JobSteps
 from serried.diagnose.stragglers.cost import Costing
+from serried.diagnose.stragglers.course import Course
 from serried.diagnose.stragglers.garbage import Garbage
 from serried.diagnose.stragglers.lengths import length_causes
 from serried.diagnose.stragglers.links import link_causes
-from serried.diagnose.stragglers.meetings import Meetings, scatter_causes
+from serried.diagnose.stragglers.meetings import Meetings
 from serried.diagnose.stragglers.naming import ranks_at
 from serried.diagnose.stragglers.pauses import pause_causes
 from serried.diagnose.stragglers.slow import slow_spells
 from serried.diagnose.stragglers.told import spell_causes
+from serried.diagnose.stragglers.turns import turn_causes
 from serried.errors import listed
 from serried.finding import said
 from serried.trace.measure.ranks.period import step_periods
@@ -56,11 +58,13 @@ def trace_causes(trace: Trace) -> Iterator[Cause]:
     yield from spell_causes(job, spells, costing or meetings)
     told = {rank for spell in spells for rank in spell.ranks}
     told |= {rank for cause in collecting for rank in cause.ranks or ()}
+    late = list[Cause]()
     if all(cause.ranks for cause in collecting):
-        yield from pause_causes(job, told)
-    yield from link_causes(trace, job, costing)
+        late += pause_causes(job, told)
+    others = list(link_causes(trace, job, costing))
     if not spells:
-        yield from length_causes(trace, steps, costing)
+        others += length_causes(trace, steps, costing)
+    yield from others
     counted = np.array([each.step for each in stats.counted], dtype=np.int32)
     stage = None
     if trace.has_pipeline and not trace.waits_inside:
@@ -69,8 +73,23 @@ def trace_causes(trace: Trace) -> Iterator[Cause]:
         yield _of_stage(job, stage, costing)
     if not trace.has_pipeline and not told:
         yield from _of_data(trace, steps)
-    if meetings is not None and not (told or collecting):
-        yield from scatter_causes(meetings)
+    if not (told or collecting or others or stage is not None):
+        late = _late_by_turns(trace, job, late)
+    yield from late
+
+
+def _late_by_turns(trace: Trace, job: JobSteps, pauses: list[Cause]) -> list[Cause]:
+    """Returns what tells more of who is late now and then: pauses, or a replay of all that varies.
+
+    Pauses at even intervals are garbage collections, and those of one rank name it.
+    """
+    course = Course.of(trace, job.steps)
+    turns = [] if course is None else list(turn_causes(job, course))
+    named = {rank for each in turns for rank in each.ranks or ()}
+    if any(each.kind == "garbage_collection" or {*(each.ranks or ())} - named for each in pauses):
+        return pauses
+    most = max((each.cost or 0.0 for each in pauses), default=0.0)
+    return turns if any((each.cost or 0.0) > most for each in turns) else pauses
 
 
 def _of_stage(job: JobSteps, stage: SlowStage, costing: Costing | None) -> Cause:

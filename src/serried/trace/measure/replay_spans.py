@@ -127,7 +127,8 @@ def _in_lanes(spans: Spans, ranks: Column) -> _Lanes:
     row_of = np.full((count, len(steps), num_replicas), -1)
     row_of[operation, step, replica] = np.arange(len(spans))
     first = row_of[usual, np.argmax(whole), 0] if whole.any() else np.empty(0, dtype=np.int64)
-    order = np.lexsort((spans.start_ns[first], place[first]))
+    # Messages of no length, and sends, begin with the computation behind them and end before it.
+    order = np.lexsort((spans.end_ns[first], spans.start_ns[first], place[first]))
     table = np.flatnonzero(usual)[order][:, None], np.flatnonzero(whole)[None, :]
     return _Lanes(starts[table], ends[table], steps[whole], first[order], place)
 
