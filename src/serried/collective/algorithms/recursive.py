@@ -46,11 +46,6 @@ def recursive_all_gather(group: PlacedGroup) -> CollectiveSteps:
     return _doubling(ranks) if _is_power_of_two(group.size) else _bruck(ranks)
 
 
-def recursive_reduce_scatter(group: PlacedGroup) -> CollectiveSteps:
-    """Returns ⌈log2 n⌉ steps that leave the sum of block p on position p."""
-    return recursive_all_gather(group).backwards()
-
-
 def rabenseifner(group: PlacedGroup) -> CollectiveSteps:
     """Returns an all-reduce over as many blocks as the power of two that n reaches.
 

@@ -26,9 +26,6 @@ from torch.overrides import TorchFunctionMode
 
 from serried.errors import InputError, listed
 
-Calling = tuple[tuple[Any, ...], dict[str, Any]]
-"""What a module is called with: positional and named arguments."""
-
 
 @dataclass
 class Observed:

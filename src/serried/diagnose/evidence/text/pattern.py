@@ -29,8 +29,6 @@ _NUMBERINGS = {
     "group_rank": Numbering.GROUP,
     "task": Numbering.TASK,
 }
-UNSET = 2**64 - 1
-"""What torch prints for a number that is not set: -1 as an unsigned number of 64 bits."""
 LONGEST_NUMBER = 18
 MOST_RANKS = 1 << 24
 """A number from here on is no rank, whatever the line calls it: Open MPI prints some by mistake."""
