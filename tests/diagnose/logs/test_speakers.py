@@ -34,6 +34,8 @@ from tests.diagnose.logs.test_lines import first_cause
         "An error occurred on rank 3 in step 17: ValueError: bad label",
         "Uncaught exception on global rank 3 (local rank 1): ValueError: bad label",
         "(RayTrainWorker pid=33, rank=3) ValueError: bad label",
+        "[1,mpirank:3,algo-1]<stderr>:ValueError: bad label",
+        "train/0 [3]:ValueError: bad label",
     ],
 )
 def test_a_line_of_a_rank_is_its_own(tmp_path: Path, line: str) -> None:
@@ -106,6 +108,51 @@ def test_a_task_is_a_rank_where_only_mpi_tells_of_ends(tmp_path: Path) -> None:
     cause = first_cause(tmp_path, killed, oom)
     assert cause is not None
     assert (cause.kind, cause.ranks) == ("host_oom_sigkill", (1,))
+
+
+def test_a_traceback_that_ray_train_repeats_is_of_the_rank_in_its_heading(tmp_path: Path) -> None:
+    rows = (
+        "ray.train.v2.api.exceptions.WorkerGroupError: Training failed due to worker errors:",
+        "[Rank 3]:",
+        "Traceback (most recent call last):",
+        '  File "train.py", line 12, in train_func',
+        "ValueError: bad label",
+    )
+    cause = first_cause(tmp_path, *rows)
+    assert cause is not None
+    assert (cause.kind, cause.ranks) == ("exception", (3,))
+
+
+def test_a_worker_that_ray_train_lost_is_the_rank_that_it_names(tmp_path: Path) -> None:
+    rows = (
+        "(raylet) A worker died or was killed while executing a task by an unexpected system error",
+        "(TorchTrainer pid=93) Worker 2 has failed.",
+    )
+    cause = first_cause(tmp_path, *rows)
+    assert cause is not None
+    assert (cause.kind, cause.ranks) == ("worker_died", (2,))
+
+
+FAILED = "E0325 20:57:27.62 26 api.py:869] failed (exitcode: 1) local_rank: 3 (pid: 30) of binary"
+ROW = ("  rank      : 11 (local_rank: 3)", "  exitcode  : 1 (pid: 31)")
+
+
+@pytest.mark.parametrize(
+    ("rows", "ranks"),
+    [
+        ((FAILED,), (3,)),
+        ((f"2: {FAILED}",), None),
+        (("n-1: W0325 Sending process 9 closing signal SIGTERM", f"n-2: {FAILED}"), None),
+        (("2: [default3]:ValueError: bad label",), None),
+        (("2: [default3]:ValueError: bad label", *(f"2: {row}" for row in ROW)), (11,)),
+    ],
+)
+def test_a_local_rank_of_one_node_of_several_is_a_rank_only_where_the_log_tells_which(
+    tmp_path: Path, rows: tuple[str, ...], ranks: tuple[int, ...] | None
+) -> None:
+    cause = first_cause(tmp_path, *rows)
+    assert cause is not None
+    assert cause.ranks == ranks
 
 
 def test_an_error_that_several_processes_raise_names_none(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ _NUMBERED = re.compile(
 """What launchers of MPI and of torch's early years put before a rank's traceback."""
 _LOCAL = re.compile(r"\[default(\d+)\]:\s?")
 _MPI = re.compile(
-    r"\[(?:\d+,)?(\d+)\]<std\w+>:\s?|"
+    r"\[(?:\d+,)?(?:mpirank:)?(\d+)(?:,[\w.\-]+)?\]<std\w+>:\s?|"
     r"\((?:[\w.\-]+,? )?rank=(\d+),? pid=\d+[^)]*\)\s?|"
     r"\([\w.]+\[rank=(\d+)\] pid=\d+[^)]*\)\s?"
 )
@@ -55,6 +55,8 @@ _TENSOR = re.compile(
 )
 """What servers of models put before a line; there tensor ranks alone count the ranks of a node."""
 _TASK = re.compile(r"\s?(\d{1,5}):\s(?=\S|\s|$)")
+_TORCHX = re.compile(r"[A-Za-z][\w.\-]*/(\d{1,4}) (?:\[(\d{1,4})\]:\s?|(?=\[[a-z]+\d+\]:))")
+"""What TorchX puts before a line: a role, the number of its node, and there that of the rank."""
 _RAY = re.compile(r"\([\w.<>:\-* ()]*?pid=(\d+)(?:, ip=([\d.]+))?\)\s?")
 _POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]*[\d\-][\w.\-]*)\s+\|\s")
 _HOST = re.compile(r"((?:[A-Za-z][\w.]*-\d[\w.\-]*|\d+\.\d+\.\d+\.\d+)):\s")
@@ -181,6 +183,11 @@ def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
     if found := _MPI.match(text):
         rank = int(found[1] or found[2] or found[3])
         return found.end(), replace(speaker, rank=rank, numbering=Numbering.GLOBAL)
+    if found := _TORCHX.match(text):
+        speaker = replace(speaker, task=int(found[1]))
+        if found[2] is None or speaker.rank is not None:
+            return found.end(), speaker
+        return found.end(), replace(speaker, rank=int(found[2]), numbering=Numbering.LOCAL)
     if (found := _TENSOR.match(text)) and speaker.rank is None:
         rank = int(found[1] or found[2])
         return found.end(), replace(speaker, rank=rank, numbering=Numbering.LOCAL)
@@ -190,9 +197,10 @@ def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
     if found := _CONTAINER.match(text) or _LINE_NUMBER.match(text) or _QUOTED.match(text):
         return found.end(), speaker
     if found := _TASK.match(text):
+        speaker = replace(speaker, task=int(found[1]))
         if speaker.rank is not None:
             return found.end(), speaker
-        return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.TASK)
+        return found.end(), replace(speaker, rank=speaker.task, numbering=Numbering.TASK)
     if found := _POD.match(text):
         return found.end(), replace(speaker, host=found[1] or found[2])
     if found := _SYSLOG.match(text):

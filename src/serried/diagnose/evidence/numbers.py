@@ -26,17 +26,21 @@ from serried.diagnose.evidence.sign import Sign
 MOST_OF_A_NODE = 16
 """Ranks that one node may have: a number beyond is of a job of several nodes."""
 _SUMMARY = ("first_failure", "other_failure")
+_ROWS = (*_SUMMARY, "exit")
+"""Rows of torchrun's table, the last of them where its heading is cut off."""
 _STARTS = ("launch", "started")
 _ATTEMPT = re.compile(r"(?:^|/)attempt_\d+/")
 """What stands in the path of a file that torchrun keeps of one rank."""
-_Shifts = dict[tuple[str, str | None], set[int]]
-"""By how much the ranks of the job lie above a node's numbers, for each file and host."""
+_Place = tuple[str, str | None, int | None]
+"""A file, and the host and the launcher's task of whom it tells, as far as it names them."""
+_Shifts = dict[_Place, set[int]]
+"""By how much the ranks of the job lie above a node's numbers, for each place."""
 
 
 def numbered_by_launchers(signs: Sequence[Sign]) -> list[Sign]:
     """Returns signs with ranks of the whole job, as far as each one's launcher tells them."""
     is_of_nodes = has_several_nodes(signs)
-    started, summed = _by_place(signs, _STARTS), _by_place(signs, _SUMMARY)
+    started, summed = _by_place(signs, _STARTS), _by_place(signs, _ROWS)
     pids = {sign.speaker.pid for sign in signs if sign.kind in _SUMMARY} - {None}
     ranks = {
         (s.speaker.host, s.speaker.pid): s.speaker.rank for s in signs if s.kind == "started_rank"
@@ -60,12 +64,19 @@ def _known(speaker: Speaker, ranks: Mapping[tuple[str | None, int | None], int |
 
 def has_several_nodes(signs: Sequence[Sign]) -> bool:
     """Tells whether a log is of a job of more than one node, by its launcher or its ranks."""
-    return any(
+    return _is_of_launchers(signs) or any(
         _is_above(sign.facts.get("nodes"), 1)
         or _is_above(sign.speaker.global_rank, MOST_OF_A_NODE - 1)
         or any(shift > 0 for shift in _shifts(sign))
         for sign in signs
     )
+
+
+def _is_of_launchers(signs: Sequence[Sign]) -> bool:
+    """Tells whether several tasks or hosts count ranks of their own, each from 0 on."""
+    own = [s for s in signs if s.speaker.numbering is Numbering.LOCAL or s.kind == "closing"]
+    hosts = {sign.speaker.host for sign in own} - {None}
+    return len(hosts) > 1 or any(_is_above(sign.speaker.task, 0) for sign in own)
 
 
 def is_of_one_launcher(signs: Sequence[Sign]) -> bool:
@@ -89,7 +100,7 @@ def is_of_one_launcher(signs: Sequence[Sign]) -> bool:
 def _shifts(sign: Sign) -> Iterator[int]:
     """Yields by how much a node's ranks lie above their local numbers."""
     facts = sign.facts
-    if sign.kind in _SUMMARY:
+    if sign.kind in _ROWS:
         local, rank = facts.get("local_rank"), sign.speaker.global_rank
         if isinstance(local, int) and rank is not None and rank >= local:
             yield rank - local
@@ -108,7 +119,8 @@ def _by_place(signs: Sequence[Sign], kinds: Sequence[str]) -> _Shifts:
     found: _Shifts = {}
     for sign in signs:
         for shift in _shifts(sign) if sign.kind in kinds else ():
-            found.setdefault((sign.quote.source, sign.speaker.host), set()).add(shift)
+            place = (sign.quote.source, sign.speaker.host, sign.speaker.task)
+            found.setdefault(place, set()).add(shift)
     return found
 
 
@@ -124,9 +136,12 @@ def _numbered(sign: Sign, started: _Shifts, summed: _Shifts, is_of_nodes: bool) 
 
 
 def _of_place(shifts: _Shifts, sign: Sign) -> set[int]:
-    source, host = sign.quote.source, sign.speaker.host
-    in_file = (each for (file, _), each in shifts.items() if file == source)
-    return shifts.get((source, host)) or {shift for each in in_file for shift in each}
+    """Returns the shifts that a sign's file tells: of its own task and host where any are."""
+    speaker = sign.speaker
+    found = {place: each for place, each in shifts.items() if place[0] == sign.quote.source}
+    for at, own in ((2, speaker.task), (1, speaker.host)):
+        found = {place: each for place, each in found.items() if place[at] == own} or found
+    return {shift for each in found.values() for shift in each}
 
 
 def _is_above(value: object, bound: int) -> bool:

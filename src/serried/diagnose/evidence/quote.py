@@ -60,6 +60,8 @@ class Speaker:
     host: str | None = None
     gpu: int | None = None
     pid: int | None = None
+    task: int | None = None
+    """The launcher's task that printed the line; it may be a whole node, whose ranks speak."""
 
     @property
     def global_rank(self) -> int | None:

@@ -39,6 +39,8 @@ ECHOES = frozenset(
         "WorkerCrashedError",
         "RayTaskError",
         "TrainingFailedError",
+        "WorkerGroupError",
+        "ControllerError",
         "CancelledError",
         "JobFailedError",
         "TimeoutError",

@@ -146,6 +146,22 @@ _MEANINGS = (
         0.75,
     ),
     SignMeaning(
+        ("gradients_differ",),
+        CauseClass.NUMERICS,
+        "gradients_differ",
+        Standing.ROOT,
+        (
+            said(
+                "the gradients of the ranks differ after they were summed, or are no number: the "
+                "ranks did not sum the same ones, or one computes wrongly; which the log does not "
+                "tell"
+            ),
+        ),
+        (_ANOMALY, _RERUN),
+        0.8,
+        "unknown",
+    ),
+    SignMeaning(
         ("nan_differs",),
         CauseClass.NUMERICS,
         "nan_transient",

@@ -136,6 +136,7 @@ _FIRST = (
         r"[Ff]ailed to send RPC to coordination service|leader task was preempted",
     ),
     Pattern("told_to_stop", r"Worker exit detail: .*\breceive[sd] a SIGTERM"),
+    Pattern("worker_failed", r"^\s*Worker (?P<rank>\d{1,6}) has failed\.\s*$"),  # Ray Train's
     Pattern(
         "worker_died",
         r"Worker IP address: (?P<host>[\d.]+) .*Worker PID: (?P<pid>\d+) Worker exit type: SYSTEM_",

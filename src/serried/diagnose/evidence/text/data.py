@@ -2,7 +2,7 @@
 
 Signs: ``loader_killed`` (facts ``pid``, ``signal``), ``loader_died``, ``loader_timeout``,
 ``nan`` (facts ``rank``, ``iteration``, ``what``), ``nan_repeats`` (a second run on the same GPU
-gave it again), ``nan_differs`` (it did not).
+gave it again), ``nan_differs`` (it did not), ``gradients_differ`` (after they were summed).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "Unexpected result nan on rank 3 at iteration #7 invocation #2 (message='found NaN in x')"
@@ -29,6 +29,7 @@ _PATTERNS = (
         "loader_killed",
         r"Unexpected (?P<signal>segmentation fault|floating-point exception) encountered in worker",
     ),
+    Pattern("gradients_differ", r"gradients are inconsistent between workers"),  # fairseq's
     Pattern("loader_died", r"DataLoader worker \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) exited"),
     Pattern("loader_died", r"Pin memory thread exited unexpectedly"),
     Pattern("loader_timeout", r"DataLoader timed out after (?P<seconds>\d+) seconds"),

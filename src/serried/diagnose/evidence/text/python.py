@@ -46,7 +46,11 @@ _WHOSE = re.compile(r"\(RANK (\d{1,7})\)\s*$")
 """The rank whose traceback another repeats: checkpoints of torch gather those of all ranks."""
 _CAUGHT = re.compile(r"Caught \w+ in ")
 """How torch repeats, in the rank, what a worker of its loader raised: what follows is that."""
-_SPAWNED = re.compile(r"^\s*-- Process (\d+) terminated with the following error:")
+_SPAWNED = re.compile(
+    r"^\s*(?:-- Process (?P<local>\d+) terminated with the following error:|"
+    r"\[Rank (?P<rank>\d+)\]:\s*$)"
+)
+"""What torch.multiprocessing and Ray Train say of a process before they repeat its traceback."""
 _CHAINS = (
     "The above exception was the direct cause",
     "During handling of the above exception",
@@ -148,6 +152,7 @@ class RepeatedTraceback:
     """Says whose a traceback is whose own lines name nobody: the first line before it does.
 
         -- Process 2 terminated with the following error:      torch.multiprocessing.spawn
+        [Rank 2]:                                              Ray Train
         [2025-05-26 07:48:17 TP2] hit: Traceback (most …       a record that a program logs
         │ Traceback (most recent call last): ...
         │ ValueError: bad label                                as far as its exceptions go
@@ -169,7 +174,9 @@ class RepeatedTraceback:
     def own(self, line: LogLine) -> LogLine:
         """Returns a line with its rank, where it stands in such a traceback."""
         if found := _SPAWNED.match(line.text):
-            speaker = replace(line.speaker, rank=int(found[1][:9]), numbering=Numbering.LOCAL)
+            rank = int((found["local"] or found["rank"])[:9])
+            numbering = Numbering.LOCAL if found["local"] else Numbering.GLOBAL
+            speaker = replace(line.speaker, rank=rank, numbering=numbering)
             self._speaker, self._is_named = speaker, False
         elif line.speaker.rank is not None:
             begins = line.text.find(_BEGINS) > 0

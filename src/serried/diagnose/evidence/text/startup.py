@@ -131,6 +131,10 @@ _PATTERNS = (
         r"executable file not found in|error while loading shared libraries|"
         r"Host key verification failed|Permission denied \(publickey",
     ),
+    Pattern(  # Ray's, of processes that it started
+        "launch_failed",
+        r"have not registered within the timeout\. The process is dead",
+    ),
     Pattern("no_command", r"(?:^|: )(?P<program>[\w./\-]+): (?:command not found|not found$)"),
     Pattern("launch_failed", r"failed to create containerd task|ImagePullBackOff|ErrImagePull"),
     Pattern("launch_failed", r"CreateContainerError|FailedScheduling"),

@@ -163,7 +163,11 @@ class FailureSummary:
         elif found["name"] == "exitcode" and (code := _CODE.match(found["value"])):
             named, local = self._rank if self._rank is not None else (None, None)
             speaker = Speaker(
-                named, Numbering.GLOBAL, self._host, pid=int(code[2]) if code[2] else None
+                named,
+                Numbering.GLOBAL,
+                self._host,
+                pid=int(code[2]) if code[2] else None,
+                task=line.speaker.task,
             )
             yield Sign(
                 self._kind,

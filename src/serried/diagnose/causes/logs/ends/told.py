@@ -200,12 +200,26 @@ _WORKER_DIED = SignMeaning(
     0.5,
     "unknown",
 )
+_RANK_DIED = replace(
+    _WORKER_DIED,
+    templates=(
+        said(
+            "{who}, a worker of Ray, ended without a word: as a rule the host's memory ran out, "
+            "else a crash in native code"
+        ),
+    ),
+    ranks="speakers",
+)
 
 
 def told_ends(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what others say of processes that ended."""
     yield from candidates(told, _TOLD)
     if died := _silent_workers(told):
+        failed = told.of("worker_failed")
+        if len(told.ranks(failed)) == 1:
+            yield candidate(told, _RANK_DIED, [*failed, *died])
+            return
         is_known = len(told.ranks(died)) == 1 == len({sign.speaker.pid for sign in died})
         meaning = replace(_WORKER_DIED, ranks="speakers") if is_known else _WORKER_DIED
         yield candidate(told, meaning, died)
