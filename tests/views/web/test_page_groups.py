@@ -209,9 +209,13 @@ def test_the_command_for_the_same_groups_is_shown_and_can_be_copied(
     workbench = page_of(plain, "dims=dp,cp&cp=2&gpus_per_node=4")
     command = "serried groups --world-size 16 --tp 2 --pp 4 --cp 2 --gpus-per-node 4"
     command += " --kind dp_cp --kind cp"
+    workbench.page.focus("#command-open")
+    workbench.press("Enter")
     assert workbench.text("#command") == command
     workbench.click("#copy-command")
     assert workbench.copied() == command
+    workbench.press("Escape")
+    assert not workbench.page.is_visible("#command")
 
 
 def test_frameworks_differ_for_the_same_sizes(page_of: Open, plain: str) -> None:

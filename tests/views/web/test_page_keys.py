@@ -159,7 +159,7 @@ def test_question_mark_lists_the_keys(page_of: Open, plain: str) -> None:
 def test_terms_are_explained_where_they_stand_by_keyboard_too(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "dims=tp&rank=5")
     for term in ("world", "node", "rank", "local_rank"):
-        element = workbench.page.locator(f"[data-term={term}]").first
+        element = workbench.page.locator(f"[data-term={term}]").locator("visible=true").first
         element.focus()
         workbench.page.wait_for_selector(f"[data-term={term}][aria-describedby=card]")
         assert len(workbench.text("#card")) > 30

@@ -60,7 +60,7 @@ EASY = {
 """Screens that have another one like them, in the longer language or with more on it."""
 
 PANELS = (
-    "#left, #job, #basics, #right > section, .toolbar, #bar, #foot, #schedule-form, "
+    "#left, #job, #basics, #right > section, .toolbar, #bar, #schedule-form, "
     ".side > section, #schedule-frame"
 )
 WORDS = (
@@ -131,7 +131,7 @@ def test_nothing_runs_over_is_cut_off_or_overlaps(
     assert workbench.page.evaluate(RUNS_OVER, WORDS) == []
     assert workbench.page.evaluate(CUT_CHOICES) == []
     assert workbench.page.evaluate(OVERLAPS, PIECES) == []
-    lowest = workbench.page.locator("#foot").bounding_box()
+    lowest = workbench.page.locator("main").bounding_box()
     assert lowest and lowest["y"] + lowest["height"] == pytest.approx(screen.height, abs=1)
 
 

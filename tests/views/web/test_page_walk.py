@@ -68,6 +68,7 @@ ROOMS = {
         " #groups, #explanation, #basics, #copy-command",
         (
             Situation(f"{JOB}&rank=5"),
+            Situation(JOB, (("#command-open",),)),
             Situation(f"{JOB}&map=5,3,60"),
             Situation(f"{JOB}&arrange=cube"),
             Situation(f"{JOB}&side=groups"),
@@ -98,6 +99,7 @@ ROOMS = {
                 "?view=schedule&stages=4&name=interleaved-1f1b,zb-h1&chunks=2&group=4&lang=en"
             ),
             Situation("?view=schedule&stages=4&name=1f1b,zb-h1&action=3F0&window=2,9&lang=en"),
+            Situation("?view=schedule&lang=en", (("#command-open",),)),
         ),
         {
             "#schedule-stages": ["3"],

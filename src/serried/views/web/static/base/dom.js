@@ -33,6 +33,17 @@ export function make(tag, properties = {}, ...children) {
 }
 
 /**
+ * Opens what a control is folded into, so that it is seen; returns the control.
+ * @template {HTMLElement} T
+ * @param {T} control
+ */
+export function unfold(control) {
+  const within = control.closest("details");
+  if (within) within.open = true;
+  return control;
+}
+
+/**
  * Keeps an element as high as it ever was while it tells `of` the same. A picture that shares its
  * height with what tells of it would change what it tells, and be laid out anew for ever.
  * @param {HTMLElement} element @param {string} of

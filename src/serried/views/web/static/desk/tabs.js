@@ -21,7 +21,9 @@ import { Tour } from "./tour.js";
 /** The tabs whose form is a strip above the picture (style/strip.css). */
 const STRIPS = ["plan", "run", "diagnose"];
 /** Those where it becomes one beside the right column. */
-const STRIPS_BESIDE = ["layout"];
+const STRIPS_BESIDE = ["layout", "schedule", "learn"];
+/** What a strip folds, so that it lies over the picture once it is opened. */
+const FOLDED = ["examples", "plan-rest", "schedule-rest", "learn-rest"];
 
 /** Turns the page from one tab to another. */
 export class Tabs {
@@ -92,13 +94,16 @@ export class Tabs {
     return [told, " ", make("button", { type: "button", click: open }, t("example.hang"))];
   }
 
-  /** Lays the form as a strip or a column, and folds the examples where they would lie over it. */
+  /** Lays the form as a strip or a column, and folds there what would lie over the picture. */
   _fold() {
     const { view } = this;
     const isStrip =
       STRIPS.includes(view) || (STRIPS_BESIDE.includes(view) && !byId("right").hidden);
     document.body.toggleAttribute("data-strip", isStrip);
-    /** @type {HTMLDetailsElement} */ (byId("examples")).open = !isStrip;
+    for (const id of FOLDED) /** @type {HTMLDetailsElement} */ (byId(id)).open = !isStrip;
+    // A strip has room for what is often changed.
+    const seldom = /** @type {HTMLElement} */ (byId("gpus_per_rank").closest("label"));
+    byId(isStrip ? "sizes-more" : "sizes-ranks").append(seldom);
   }
 
   /** Shows the left column, or gives its room to the picture. */

@@ -1,7 +1,7 @@
 // The desk of the Plan tab: whether the job in view fits, how long its step takes, and what of.
 
 import { Redraw, Surface } from "../base/canvas/surface.js";
-import { byId, make } from "../base/dom.js";
+import { byId, make, unfold } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { bytesText } from "../base/quantity.js";
 import { Refusal, askDocument } from "../base/questions.js";
@@ -181,6 +181,9 @@ export class PlanDesk {
       const isWide = this.state[field].length > MOST_LETTERS;
       control.closest(".field")?.classList.toggle("wide", isWide);
     }
+    // Whatever is assumed within is said of the whole while it is folded.
+    const isAny = byId("plan-rest").querySelector('[data-note]:not([data-note=""])');
+    byId("plan-rest-name").dataset.folded = isAny ? t("plan.assumed") : "";
   }
 
   /**
@@ -194,7 +197,7 @@ export class PlanDesk {
     for (const each of PLAN_FIELDS) {
       const isWrong = each === field;
       byId(`plan-fault-${each}`).textContent = isWrong ? sentence : "";
-      if (isWrong) fieldOf(each).setAttribute("aria-invalid", "true");
+      if (isWrong) unfold(fieldOf(each)).setAttribute("aria-invalid", "true");
       else fieldOf(each).removeAttribute("aria-invalid");
     }
   }

@@ -1,7 +1,7 @@
 // The form of the Schedule view: sizes, times and the limit, and the list of schedules, which stand
 // one under another; it writes the state.
 
-import { byId, make } from "../base/dom.js";
+import { byId, make, unfold } from "../base/dom.js";
 import { has, t } from "../base/i18n.js";
 import { measuredAbout, readMeasured, stepField } from "./measured.js";
 import {
@@ -75,7 +75,8 @@ export function showFaults(faults) {
   }
   for (const field of QUESTION_FIELDS) {
     const control = byId(`schedule-${field}`);
-    if (all.some((fault) => fault.field === field)) control.setAttribute("aria-invalid", "true");
+    if (all.some((fault) => fault.field === field))
+      unfold(control).setAttribute("aria-invalid", "true");
     else control.removeAttribute("aria-invalid");
   }
 }

@@ -123,7 +123,9 @@ export class FindingsPanel {
       ` ${first ?? ""}`,
     );
     button.addEventListener("click", () => this._choose(at));
-    return make("li", { "data-kind": card.kind }, button);
+    const item = make("li", { "data-kind": card.kind }, button);
+    item.style.setProperty("--letters", String(emOf(button.textContent ?? "")));
+    return item;
   }
 
   /** Says of the chosen card what it came from, and what to do. */
@@ -148,4 +150,9 @@ export class FindingsPanel {
     const shows = this.found?.cards[at]?.shows;
     if (shows) this.go(shows);
   }
+}
+
+/** Returns about how wide a text is, in em. @param {string} text */
+function emOf(text) {
+  return [...text].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 1 : 0.55), 0);
 }

@@ -1,6 +1,6 @@
 // The form at the left: the type of groups, the sizes, the framework; it writes the state.
 
-import { byId, make } from "../../base/dom.js";
+import { byId, make, unfold } from "../../base/dom.js";
 import { has, language, t } from "../../base/i18n.js";
 import { markImage } from "../../base/canvas/marks.js";
 import { JOB_FIELDS, TYPES, linesOf, sortedDims } from "../state/fields.js";
@@ -125,8 +125,7 @@ export function blame(field) {
   for (const id of JOB_FIELDS) byId(id).removeAttribute("aria-invalid");
   const control = field && document.getElementById(field);
   if (!control || !JOB_FIELDS.includes(/** @type {Field} */ (field))) return;
-  control.setAttribute("aria-invalid", "true");
-  if (control.closest("#more")) /** @type {HTMLDetailsElement} */ (byId("more")).open = true;
+  unfold(control).setAttribute("aria-invalid", "true");
 }
 
 /**
