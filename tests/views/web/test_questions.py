@@ -80,6 +80,7 @@ ASKED = (
     "check/heat?figure=worst_receive",
     "cases",
     "case/states",
+    "case/whole",
     "several?ask=plans&ask=page%3Flang%3Dzh",
 )
 

@@ -118,3 +118,10 @@ test("a pin on what is not there pins nothing", () => {
     assert.equal(pinnedTarget({ ...DEFAULTS, ...words }, scene(pairs), null), null);
   }
 });
+
+test("a group of all ranks lights all of them, and a large one those that are in it", () => {
+  const all = kind("dp", [[5, 3, 1, 0, 2, 4]], 6);
+  assert.deepEqual([...litBy(scene(all), { type: "rank", rank: 1 }).ranks], [0, 1, 2, 3, 4, 5]);
+  const large = kind("dp", [[4, 0, 3]], 6);
+  assert.deepEqual([...litBy(scene(large, pairs), { type: "rank", rank: 4 }).ranks], [0, 3, 4, 5]);
+});

@@ -122,6 +122,7 @@ def evidence_questions(
     cases: list[tuple[int, int]], checks: list[tuple[int, str]]
 ) -> Iterator[str]:
     """Returns what is asked of diagnoses by number and finding, of checks by number and figure."""
+    yield from (f"case/whole?case={number}" for number in dict(cases))
     yield from (f"case/states?case={number}&finding={finding}" for number, finding in cases)
     yield from (f"check/heat?check={number}&figure={figure}" for number, figure in checks)
 

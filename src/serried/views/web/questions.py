@@ -17,7 +17,13 @@ from serried.errors import InputError, listed
 from serried.limits import SEVERAL_ASKED, SEVERAL_BYTES
 from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
 from serried.views.web.collective.payload import CHOICES, OFFERS, collective_payload
-from serried.views.web.diagnose.cases import NamedCase, case_answer, case_payload, cases_answer
+from serried.views.web.diagnose.cases import (
+    NamedCase,
+    case_answer,
+    case_payload,
+    cases_answer,
+    whole_answer,
+)
 from serried.views.web.diagnose.example import EXAMPLE, example_case
 from serried.views.web.edition import STATIC
 from serried.views.web.layout.beside import beside_payload
@@ -206,15 +212,16 @@ def _of_cases(cases: Sequence[NamedCase]) -> dict[str, Answering]:
     return {
         "cases": lambda _: cases_answer(cases),
         "case/example": lambda _: case_answer(example_case()),
-        "case/states": lambda words: _states(cases, words),
+        "case/states": lambda words: case_payload(*_case(cases, words)),
+        "case/whole": lambda words: whole_answer(*_case(cases, words)),
     }
 
 
-def _states(cases: Sequence[NamedCase], words: Words) -> bytes:
-    """Returns the states of ranks in a diagnosis by its number, or in the example by its name."""
+def _case(cases: Sequence[NamedCase], words: Words) -> tuple[Sequence[NamedCase], Words]:
+    """Returns diagnoses and the words that choose one by its number, or the example by its name."""
     if words.get("case") == [EXAMPLE]:
-        return case_payload([example_case()], {**words, "case": ["0"]})
-    return case_payload(cases, words)
+        return [example_case()], {**words, "case": ["0"]}
+    return cases, words
 
 
 def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis, Waiting
 from serried.errors import InputError
 from serried.finding import said
 from serried.views.web.diagnose.cases import (
+    MOST_CULPRITS,
     NamedCase,
     case_payload,
     cases_answer,
     read_case,
     states_of,
+    whole_answer,
 )
 from serried.views.web.wire.payload import unpack
 
@@ -58,8 +61,9 @@ def test_a_folder_of_logs_is_told_in_both_languages_with_a_layout_for_the_map(
     (tmp_path / "job.log").write_text(KILLED)
     read = read_case(tmp_path)
     [told] = cases_answer([read])["cases"]
-    assert told["in"]["en"]["ranks"] == [5]
-    assert told["in"]["zh"]["verdict"] != told["in"]["en"]["verdict"]
+    [english], [chinese] = (told["in"][lang]["findings"] for lang in ("en", "zh"))
+    assert english["ranks"] == [5]
+    assert chinese["verdict"] != english["verdict"]
     assert told["question"]["world_size"] == "6"
 
 
@@ -70,3 +74,24 @@ def test_the_states_go_out_as_a_figure_of_the_map_and_a_finding_there_is_not_is_
         case_payload([case(HUNG)], {"finding": ["4"]})
     with pytest.raises(InputError, match="no diagnosis 1 here; 1 are open"):
         case_payload([case(HUNG)], {"case": ["1"]})
+
+
+def test_what_the_page_lists_at_once_is_small_however_many_ranks_wait() -> None:
+    what = said("all_reduce 6")
+    waiting = tuple(Waiting(rank, (0,), what) for rank in range(2000, 60_000))
+    many = replace(HUNG, ranks=tuple(range(2000)), waiting=waiting)
+    hung = NamedCase("job", Diagnosis((many,), ranks_heard=tuple(range(60_000))), {}, 60_000)
+    answer = cases_answer([hung])
+    assert len(json.dumps(answer)) < 50_000
+    assert len(answer["cases"][0]["in"]["en"]["findings"][0]["ranks"]) == MOST_CULPRITS
+    _, columns = unpack(case_payload([hung], {}))
+    assert (columns["value"] == 3.0).sum() == 2000
+    assert columns["target"][1999:2001].tolist() == [-1, 0]
+    whole = whole_answer([hung], {})["in"]["zh"]
+    assert len(whole["waiting"]) == 58_000
+
+
+def test_whom_a_rank_waits_for_goes_out_with_its_state() -> None:
+    _, columns = unpack(case_payload([case(HUNG)], {}))
+    assert columns["target"].tolist() == [2, 0, -1, -1, -1, -1]
+    assert columns["directly"].tolist() == [1, 0, 0, 0, 0, 0]

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 from serried.diagnose.diagnosis import Cause, CauseClass, Waiting
 from serried.finding import said
-from serried.views.web.diagnose.drawing import MOST_BOXES, chain_boxes, drawing
+from serried.views.web.diagnose.drawing import (
+    MOST_BOXES,
+    MOST_LEVELS,
+    MOST_RANKS,
+    chain_boxes,
+    drawing,
+)
 
 
 def cause(ranks: tuple[int, ...] | None, *waiting: Waiting) -> Cause:
@@ -40,3 +46,11 @@ def test_a_level_of_many_boxes_ends_in_one_for_all_others() -> None:
     assert sum(len(box.ranks) for box in boxes) == 513
     assert len(boxes[-1].ranks) == 513 - MOST_BOXES
     assert [str(each) for each in boxes[-1].what] == ["all_reduce 6", "all_reduce 512"]
+
+
+def test_a_chain_of_thousands_ends_in_one_box_and_tells_the_first_ranks_of_it() -> None:
+    waiting = [Waiting(rank, (rank - 1,), said("recv")) for rank in range(1, 3000)]
+    *_, last = drawing(cause((0,), *waiting), "en")
+    assert last["level"] == MOST_LEVELS
+    assert last["num_ranks"] == 3000 - MOST_LEVELS - MOST_BOXES + 1
+    assert last["ranks"] == list(range(MOST_LEVELS + MOST_BOXES - 1, 3000))[:MOST_RANKS]

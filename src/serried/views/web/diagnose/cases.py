@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ COLOURS = {
 }
 """The four states have these; who is in it stands out of the ground, who is not is quiet."""
 States = NDArray[np.float64]
+MOST_CULPRITS = 1024
+"""Culprits of a finding that a page is told by number; the map has the state of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +62,16 @@ class NamedCase:
     """When its evidence was read, in seconds since 1970; None where that is not known."""
     revision: int = 0
     """How often its evidence was read again and told something else."""
+
+    @cached_property
+    def told(self) -> dict[str, dict[str, Any]]:
+        """What the page shows of it at once, in each language; who waits comes with the states."""
+        return {lang: _told(self.diagnosis, lang) for lang in LANGUAGES}
+
+    @property
+    def whole(self) -> dict[str, dict[str, Any]]:
+        """All of the diagnosis, in each language."""
+        return {lang: diagnosis_document(self.diagnosis, lang) for lang in LANGUAGES}
 
 
 def read_case(path: Path, name: str = "", listener: Listener = unheard) -> NamedCase:
@@ -90,27 +103,44 @@ def case_answer(case: NamedCase) -> dict[str, Any]:
         "read_at": case.read_at,
         "revision": case.revision,
         "is_followed": case.place is not None,
-        "in": {lang: _told(case, lang) for lang in LANGUAGES},
+        "in": case.told,
     }
 
 
-def _told(case: NamedCase, lang: str) -> dict[str, Any]:
-    document = diagnosis_document(case.diagnosis, lang)
-    drawn = [
-        {
+def whole_answer(cases: Sequence[NamedCase], words: Words) -> dict[str, Any]:
+    """Returns all of one diagnosis in each language; raises InputError where there is none."""
+    return {"schema": "serried.case/1", "in": _chosen(cases, words).whole}
+
+
+def _told(diagnosis: Diagnosis, lang: str) -> dict[str, Any]:
+    """Returns a diagnosis as the page lists it, without what a hundred thousand ranks wait in."""
+    brief = replace(
+        diagnosis,
+        causes=tuple(
+            replace(cause, ranks=cause.ranks and cause.ranks[:MOST_CULPRITS], waiting=())
+            for cause in diagnosis.causes
+        ),
+        ranks_heard=(),
+    )
+    document = diagnosis_document(brief, lang)
+    found = [
+        {name: value for name, value in told.items() if name != "waiting"}
+        | {
             "summary": [say(line, lang) for line in summary(cause)],
             "drawing": drawing(cause, lang),
         }
-        for cause in case.diagnosis.causes
+        for cause, told in zip(diagnosis.causes, document["findings"], strict=True)
     ]
-    found = [each | more for each, more in zip(document["findings"], drawn, strict=True)]
-    return document | {"findings": found}
+    kept = ("missing_evidence", "notes", "world_size")
+    top = document if not found else {name: document[name] for name in kept}
+    return top | {"findings": found}
 
 
 def case_payload(cases: Sequence[NamedCase], words: Words) -> bytes:
     """Returns the state of every rank under one finding, in the form of a trace's figures.
 
-    Raises InputError for a case or a finding that there is not.
+    Beside it stands for whom each rank waits: the first of them, -1 where it waits for nobody, and
+    whether that is a culprit. Raises InputError for a case or a finding that there is not.
     """
     case = _chosen(cases, words)
     number = read_count(words, "finding") or 0
@@ -121,7 +151,8 @@ def case_payload(cases: Sequence[NamedCase], words: Words) -> bytes:
             number=number,
             count=len(causes),
         )
-    values = states_of(case, causes[number] if causes else None)
+    cause = causes[number] if causes else None
+    values = states_of(case, cause)
     header = {
         "kind": "heat",
         "figure": "waits",
@@ -132,9 +163,20 @@ def case_payload(cases: Sequence[NamedCase], words: Words) -> bytes:
         "median": APART,
         "most": CULPRIT,
         "farthest": [],
-        "counts": rank_counts(case, causes[number] if causes else None),
+        "counts": rank_counts(values),
     }
-    return pack(header, {"value": values})
+    return pack(header, {"value": values, **_waits(case, cause)})
+
+
+def _waits(case: NamedCase, cause: Cause | None) -> dict[str, NDArray[np.generic]]:
+    """Returns whom each rank waits for, and whether directly, by rank."""
+    target = np.full(case.world_size, -1, dtype=np.int32)
+    directly = np.zeros(case.world_size, dtype=np.uint8)
+    for waiting in cause.waiting if cause else ():
+        if waiting.waits_for:
+            target[waiting.rank] = waiting.waits_for[0]
+            directly[waiting.rank] = waiting.directly
+    return {"target": target, "directly": directly}
 
 
 def states_of(case: NamedCase, cause: Cause | None) -> States:
@@ -147,9 +189,8 @@ def states_of(case: NamedCase, cause: Cause | None) -> States:
     return values
 
 
-def rank_counts(case: NamedCase, cause: Cause | None) -> dict[str, int]:
+def rank_counts(values: States) -> dict[str, int]:
     """Returns how many ranks are in each state, and of how many nothing is known."""
-    values = states_of(case, cause)
     known = {name: int((values == state).sum()) for state, name in NAMES.items()}
     return known | {"not_heard": int(np.isnan(values).sum())}
 

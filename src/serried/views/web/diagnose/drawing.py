@@ -18,6 +18,10 @@ from serried.views.sentences import say
 
 MOST_BOXES = 6
 """Boxes of a level that are drawn one by one; the others of it stand in one."""
+MOST_LEVELS = 64
+"""Levels that are drawn; whoever waits through more of them stands in the last."""
+MOST_RANKS = 8
+"""Ranks of a box that are told one by one."""
 NOBODY = said("no rank can be named")
 
 
@@ -53,10 +57,11 @@ def chain_boxes(cause: Cause) -> tuple[ChainBox, ...]:
         apart.setdefault(key, []).append(each.rank)
         told[key] = each.what
     # A culprit may wait as well, in a circle: it is drawn once, as what the others wait for.
-    of_culprits = [key for key, ranks in apart.items() if set(ranks) <= set(culprits)]
+    roots = {*culprits}
+    of_culprits = {key: None for key, ranks in apart.items() if roots.issuperset(ranks)}
     keys = [key for key in apart if key not in of_culprits]
     root = ChainBox(culprits, tuple(told[key] for key in of_culprits))
-    others = [ChainBox(tuple(sorted({*apart[key]} - {*culprits})), (told[key],)) for key in keys]
+    others = [ChainBox(tuple(sorted({*apart[key]} - roots)), (told[key],)) for key in keys]
     wanted = [{rank for key in of_culprits for rank in key[1]}, *({*key[1]} for key in keys)]
     return _few(_levelled([root, *others], wanted))
 
@@ -65,7 +70,8 @@ def drawing(cause: Cause, lang: str) -> list[dict[str, Any]]:
     """Returns the boxes as JSON values, their ranks and what they wait in told in ``lang``."""
     return [
         {
-            "ranks": list(box.ranks),
+            "ranks": list(box.ranks[:MOST_RANKS]),
+            "num_ranks": len(box.ranks),
             "named": say(named(box.ranks) if box.ranks else NOBODY, lang),
             "what": [say(each, lang) for each in box.what],
             "waits_for": list(box.waits_for),
@@ -100,13 +106,15 @@ def _levels(targets: Sequence[Sequence[int]]) -> Mapping[int, int]:
     """Returns how far each box is from the culprits, by the longest way that is no circle."""
     levels = {0: 0}
     for first in range(1, len(targets)):
-        way = [first]
+        way = {first: iter(targets[first])}
         while way:
-            place = way[-1]
+            place = next(reversed(way))
             if place in levels:
-                way.pop()
-            elif open_ones := [each for each in targets[place] if not {each} & {*levels, *way}]:
-                way.append(open_ones[0])
+                del way[place]
+            elif open_one := next(
+                (e for e in way[place] if e not in levels and e not in way), None
+            ):
+                way[open_one] = iter(targets[open_one])
             else:
                 known = [levels[each] for each in targets[place] if each in levels]
                 levels[place] = 1 + max(known, default=0)
@@ -117,27 +125,29 @@ def _few(boxes: Sequence[ChainBox]) -> tuple[ChainBox, ...]:
     """Returns boxes of which each level has a few, the last of them standing for all others."""
     kept: list[ChainBox] = []
     new: dict[int, int] = {}
-    for level in range(1 + max(box.level for box in boxes)):
-        places = [place for place, box in enumerate(boxes) if box.level == level]
+    by_level: dict[int, list[int]] = {}
+    for place, box in enumerate(boxes):
+        by_level.setdefault(min(box.level, MOST_LEVELS), []).append(place)
+    for level, places in by_level.items():
         alone = places if len(places) <= MOST_BOXES else places[: MOST_BOXES - 1]
         for place in alone:
             new[place] = len(kept)
-            kept.append(boxes[place])
+            kept.append(replace(boxes[place], level=level))
         if rest := places[len(alone) :]:
             new |= dict.fromkeys(rest, len(kept))
-            kept.append(_joined([boxes[place] for place in rest]))
+            kept.append(_joined([boxes[place] for place in rest], level))
     return tuple(
         replace(box, waits_for=tuple(sorted({new[each] for each in box.waits_for} - {place})))
         for place, box in enumerate(kept)
     )
 
 
-def _joined(boxes: Sequence[ChainBox]) -> ChainBox:
+def _joined(boxes: Sequence[ChainBox], level: int) -> ChainBox:
     return ChainBox(
         _sorted(rank for box in boxes for rank in box.ranks),
         boxes[0].what + boxes[-1].what,
         _sorted(each for box in boxes for each in box.waits_for),
-        boxes[0].level,
+        level,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ def _diagnosis(document: Mapping[str, Any]) -> Diagnosis:
 
 
 def _cause(found: Mapping[str, Any]) -> Cause:
+    told = cache(_told)  # thousands of ranks wait in the same
     return Cause(
         CauseClass(found["class"]),
         str(found["kind"]),
@@ -75,7 +77,7 @@ def _cause(found: Mapping[str, Any]) -> Cause:
             Waiting(
                 _rank(each["rank"]),
                 _ranks(each["waits_for"]),
-                _told(each["what"]),
+                told(each["what"]),
                 bool(each["directly"]),
             )
             for each in found["waiting"]

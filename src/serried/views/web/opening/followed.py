@@ -20,7 +20,7 @@ from serried.errors import InputError, SerriedError
 from serried.finding import Sentence, said
 from serried.trace.model.progress import size_bytes, unheard
 from serried.views.sentences import LANGUAGES, say
-from serried.views.web.diagnose.cases import NamedCase, case_answer, read_case
+from serried.views.web.diagnose.cases import NamedCase, read_case
 from serried.views.web.diagnose.evidence_mark import EvidenceMark, Marks
 from serried.views.web.opening.apart import APART_BYTES, ReaderProcess
 from serried.views.web.opening.kinds import Kind
@@ -103,7 +103,7 @@ class FollowedCase:
         took = self.clock() - begin
         self._not_before = self.clock() + max(LEAST_REST_S, REST * took)
         self._is_due = False
-        is_same = case_answer(found)["in"] == case_answer(self.case)["in"]
+        is_same = found.told == self.case.told and found.whole == self.case.whole
         revision = self.case.revision + (not is_same)
         self.case = replace(found, name=self.case.name, revision=revision)
 

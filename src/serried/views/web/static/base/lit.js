@@ -15,6 +15,8 @@
  */
 
 const NONE = new Int32Array(0);
+/** Lists are sorted where they hold less than one rank of so many. */
+const SORTED_BELOW = 16;
 
 /**
  * Returns what a target lights up in a scene; null when it lies outside.
@@ -36,7 +38,8 @@ export function litBy(scene, target) {
   }
   if (target.rank < 0 || target.rank >= scene.worldSize) return null;
   const byKind = scene.kinds.map((_, kind) => peers(scene, kind, target.rank));
-  return { rank: target.rank, byKind, ranks: union([Int32Array.of(target.rank), ...byKind]) };
+  const ranks = union([Int32Array.of(target.rank), ...byKind], scene.worldSize);
+  return { rank: target.rank, byKind, ranks };
 }
 
 /**
@@ -54,19 +57,54 @@ function peers(scene, kind, rank) {
     const ranks = scene.members(kind, g);
     if (ranks.includes(rank)) found.push(ranks);
   }
-  return union(found);
+  return union(found, scene.worldSize);
 }
 
-/** Returns all ranks of several lists, ascending, each once. @param {Int32Array[]} lists */
-function union(lists) {
-  const all = new Int32Array(lists.reduce((sum, { length }) => sum + length, 0));
+/**
+ * Returns all ranks of several lists, ascending, each once.
+ * @param {Int32Array[]} lists
+ * @param {number} world
+ */
+function union(lists, world) {
+  if (lists.some(({ length }) => length >= world)) return everyone(world);
+  const total = lists.reduce((sum, { length }) => sum + length, 0);
+  return total * SORTED_BELOW < world ? sorted(lists, total) : marked(lists, world);
+}
+
+let all = NONE;
+
+/** Returns the ranks of a world, the same list until another is asked for. @param {number} world */
+function everyone(world) {
+  if (all.length !== world) all = Int32Array.from({ length: world }, (_, rank) => rank);
+  return all;
+}
+
+/** Marks each rank: what takes longer for few of many, and far less for most of them. */
+/** @param {Int32Array[]} lists @param {number} world */
+function marked(lists, world) {
+  const isIn = new Uint8Array(world);
+  let count = 0;
+  for (const ranks of lists)
+    for (const rank of ranks) {
+      if (!isIn[rank]) count++;
+      isIn[rank] = 1;
+    }
+  const found = new Int32Array(count);
+  for (let rank = 0, kept = 0; kept < count; rank++) if (isIn[rank]) found[kept++] = rank;
+  return found;
+}
+
+/** @param {Int32Array[]} lists @param {number} total */
+function sorted(lists, total) {
+  const joined = new Int32Array(total);
   let length = 0;
   for (const ranks of lists) {
-    all.set(ranks, length);
+    joined.set(ranks, length);
     length += ranks.length;
   }
-  all.sort();
+  joined.sort();
   let kept = 0;
-  for (let i = 0; i < length; i++) if (!i || all[i] !== all[i - 1]) all[kept++] = all[i];
-  return all.subarray(0, kept);
+  for (let i = 0; i < length; i++)
+    if (!i || joined[i] !== joined[i - 1]) joined[kept++] = joined[i];
+  return joined.subarray(0, kept);
 }

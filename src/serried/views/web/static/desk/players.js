@@ -205,7 +205,7 @@ export function makeDiagnosis(layout, runs, map, events) {
     },
     isOwn: (shown) => runs.isOwn(shown),
     heatOf: (payload) => new Heat(payload),
-    spot: (rank) => map.spot(rank),
+    places: { spot: (rank) => map.spot(rank), inView: () => map.inView },
     ...events,
   });
 }

@@ -6,9 +6,13 @@ import { byId } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { theme } from "../base/theme.js";
 
-/** @typedef {import("./found.js").Finding} Finding */
+/** @typedef {import("./waits.js").Waits} Waits */
 /** @typedef {{x: number, y: number, size: number}} Cell  its middle */
-/** @typedef {(rank: number) => Cell | null} Spot */
+/**
+ * @typedef {object} Places  where ranks stand on the map
+ * @property {(rank: number) => Cell | null} spot
+ * @property {() => number[]} inView  the ranks whose cells are in view
+ */
 
 const LEAST_CELL = 24;
 /** From here on a cell says in a word that it is the cause. */
@@ -18,6 +22,8 @@ const ASIDE = 0.3;
 const MOST_ARROWS = 240;
 /** So many culprits are named where cells are smaller than that: of more it would be noise. */
 const MOST_NAMED = 12;
+/** So many culprits in view have a ring; of more the colours of their cells tell. */
+const MOST_RINGS = 240;
 const RING = 11;
 const LETTERS = 13;
 const BULGE = 0.14;
@@ -25,11 +31,11 @@ const TIP = 7;
 
 /** Draws who waits for whom above the map. */
 export class WaitArrows {
-  /** @param {Spot} spot  where a rank stands on the map */
-  constructor(spot) {
-    this.spot = spot;
-    /** @type {Finding | null} */
-    this.finding = null;
+  /** @param {Places} places */
+  constructor(places) {
+    this.places = places;
+    /** @type {Waits | null} */
+    this.waits = null;
     this.surface = new Surface(
       /** @type {HTMLCanvasElement} */ (byId("map-waits")),
       byId("map-frame"),
@@ -40,38 +46,62 @@ export class WaitArrows {
     this.named = 0;
   }
 
-  /** Shows the chain of a finding, null none. @param {Finding | null} finding */
-  show(finding) {
-    this.finding = finding;
+  /** Shows who waits under a finding, null none. @param {Waits | null} waits */
+  show(waits) {
+    this.waits = waits;
     this.redraw.request();
   }
 
   _draw() {
-    const { finding, surface } = this;
+    const { waits, surface } = this;
     this.drawn = this.named = 0;
     surface.resize();
-    if (!finding) return surface.wipe();
+    if (!waits) return surface.wipe();
     const context = surface.begin();
     const ink = theme().text;
     context.lineWidth = 2;
     context.strokeStyle = context.fillStyle = ink;
-    for (const { rank, waits_for: targets, directly } of finding.waiting) {
-      context.setLineDash(directly ? [] : [5, 4]);
-      // Whoever waits for many is drawn as waiting for the first: the chain is seen, not a web.
-      if (targets.length) this._arrow(context, rank, targets[0]);
-    }
+    // All cells are of one size; where they are small, no arrow is drawn, however many ranks wait.
+    if ((this.spot(0)?.size ?? 0) >= LEAST_CELL) this._arrows(context, waits);
     context.setLineDash([]);
-    const culprits = finding.ranks ?? [];
-    for (const rank of culprits) this._ring(context, rank);
-    if (culprits.length <= MOST_NAMED) for (const rank of culprits) this._name(context, rank);
+    const { culprits } = waits;
+    const seen = culprits.filter((rank) => this._isSeen(this.spot(rank)));
+    if (seen.length <= MOST_RINGS) for (const rank of seen) this._ring(context, rank);
+    if (culprits.length <= MOST_NAMED) for (const rank of seen) this._name(context, rank);
     return undefined;
+  }
+
+  /**
+   * Draws from every rank in view, and to it from those that are not.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Waits} waits
+   */
+  _arrows(context, waits) {
+    const seen = this.places.inView();
+    const { directly, targets } = waits;
+    const draw = (/** @type {number} */ rank) => {
+      if (targets[rank] < 0) return;
+      context.setLineDash(directly[rank] ? [] : [5, 4]);
+      // Whoever waits for many is drawn as waiting for the first: the chain is seen, not a web.
+      this._arrow(context, rank, targets[rank]);
+    };
+    seen.forEach(draw);
+    const inView = new Set(seen);
+    for (const target of seen) {
+      if (this.drawn >= MOST_ARROWS) return;
+      for (const rank of waits.waitingFor(target)) if (!inView.has(rank)) draw(rank);
+    }
+  }
+
+  /** @param {number} rank */
+  spot(rank) {
+    return this.places.spot(rank);
   }
 
   /** @param {CanvasRenderingContext2D} context @param {number} from @param {number} to */
   _arrow(context, from, to) {
     const [one, other] = [this._foot(from), this._foot(to)];
-    if (!one || !other || one.size < LEAST_CELL || this.drawn >= MOST_ARROWS) return;
-    if (!this._isSeen(one) && !this._isSeen(other)) return;
+    if (!one || !other || this.drawn >= MOST_ARROWS) return;
     this.drawn++;
     const [dx, dy] = [other.x - one.x, other.y - one.y];
     const length = Math.hypot(dx, dy) || 1;
@@ -97,7 +127,7 @@ export class WaitArrows {
   /** @param {CanvasRenderingContext2D} context @param {number} rank */
   _ring(context, rank) {
     const spot = this.spot(rank);
-    if (!spot || spot.size >= WORDED || !this._isSeen(spot)) return;
+    if (!spot || spot.size >= WORDED) return;
     context.beginPath();
     context.arc(spot.x, spot.y, Math.max(4, 0.4 * spot.size), 0, 2 * Math.PI);
     context.stroke();
@@ -110,7 +140,7 @@ export class WaitArrows {
    */
   _name(context, rank) {
     const spot = this.spot(rank);
-    if (!spot || spot.size >= LEAST_CELL || !this._isSeen(spot)) return;
+    if (!spot || spot.size >= LEAST_CELL) return;
     this.named++;
     const { box, text } = theme();
     context.beginPath();
@@ -129,8 +159,10 @@ export class WaitArrows {
     context.fillText(name, x + 4, spot.y + 1);
   }
 
-  /** @param {Cell} spot */
-  _isSeen({ x, y, size }) {
+  /** @param {Cell | null} spot */
+  _isSeen(spot) {
+    if (!spot) return false;
+    const { x, y, size } = spot;
     const { height, width } = this.surface;
     return x + size > 0 && y + size > 0 && x - size < width && y - size < height;
   }

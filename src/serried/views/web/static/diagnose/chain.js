@@ -63,12 +63,13 @@ export function placesOf(boxes, wide) {
 }
 
 /** @param {Box} box @param {{x: number, y: number}} place @param {Choose} choose */
-function boxItem({ named, ranks, what }, { x, y }, choose) {
+function boxItem(box, { x, y }, choose) {
+  const { named, what } = box;
   const told = what.join(" … ");
   const item = make(
     "li",
     { title: [named, told].filter(Boolean).join("\n") },
-    make("span", { class: "ranks" }, ...rankButtons(ranks, named, choose)),
+    make("span", { class: "ranks" }, ...rankButtons(box, choose)),
     make("span", { class: "what" }, told),
   );
   Object.assign(item.style, {
@@ -79,15 +80,15 @@ function boxItem({ named, ranks, what }, { x, y }, choose) {
   return item;
 }
 
-/** @param {number[]} ranks @param {string} named @param {Choose} choose */
-function rankButtons(ranks, named, choose) {
+/** @param {Box} box @param {Choose} choose */
+function rankButtons({ named, ranks, num_ranks: count }, choose) {
   const button = (/** @type {string} */ text, /** @type {number} */ rank) =>
     make("button", { type: "button", class: "rank", click: () => choose(rank) }, text);
   if (!ranks.length) return [named];
   if (ranks.length === 1) return [button(named, ranks[0])];
   const shown = ranks.slice(0, RANKS_SHOWN).map((rank) => button(String(rank), rank));
-  const more = t("diagnose.ranks", { count: number(ranks.length) });
-  return ranks.length > RANKS_SHOWN ? [...shown, `… ${more}`] : [t("diagnose.of"), ...shown];
+  const more = t("diagnose.ranks", { count: number(count) });
+  return count > RANKS_SHOWN ? [...shown, `… ${more}`] : [t("diagnose.of"), ...shown];
 }
 
 /**

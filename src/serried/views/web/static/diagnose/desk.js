@@ -10,6 +10,7 @@ import { chainDrawing } from "./chain.js";
 import { findingOf, sameFinding } from "./found.js";
 import { LiveCase } from "./live.js";
 import { EXAMPLE } from "./state.js";
+import { Waits } from "./waits.js";
 import { evidenceItems, findingCard, items } from "./words.js";
 
 const SIDE_PIXELS = 16;
@@ -27,7 +28,7 @@ const SIDE_PIXELS = 16;
  * @property {(sent: ArrayBuffer) => States} heatOf  reads the states of ranks that were sent
  * @property {(rank: number) => void} choose   pins a rank
  * @property {() => void} warmed               the map's colours have changed
- * @property {import("./arrows.js").Spot} spot   where a rank stands on the map
+ * @property {import("./arrows.js").Places} places   where ranks stand on the map
  */
 
 /**
@@ -41,10 +42,14 @@ export class DiagnoseDesk {
     /** @type {Case[]} */
     this.cases = [];
     /** The states of ranks that were sent last, and of what. */
-    this.states = { of: "", heat: /** @type {States | null} */ (null) };
+    this.states = {
+      of: "",
+      heat: /** @type {States | null} */ (null),
+      waits: /** @type {Waits | null} */ (null),
+    };
     /** The example, once it was asked for. @type {Case | null} */
     this.example = null;
-    this.arrows = new WaitArrows(host.spot);
+    this.arrows = new WaitArrows(host.places);
     this.live = new LiveCase({
       numberOf: (shown) => this.cases.indexOf(shown),
       renew: () => this.waiting.until(this._renew()),
@@ -139,6 +144,17 @@ export class DiagnoseDesk {
     return this.heat && !Number.isNaN(value) ? t(`wait_state.${value}`) : "";
   }
 
+  /** Returns what the server finds a diagnosis by. @param {Case} shown */
+  _number(shown) {
+    return shown === this.example ? EXAMPLE : this.cases.indexOf(shown);
+  }
+
+  /** Asks for all of a diagnosis, in every language. @param {Case} shown */
+  async whole(shown) {
+    const { in: told } = await askDocument(`case/whole?case=${this._number(shown)}`);
+    return /** @type {Record<string, import("./found.js").WholeDiagnosis>} */ (told);
+  }
+
   /** Shows a diagnosis, and one of its findings. @param {string} name @param {string} [finding] */
   show(name, finding = "") {
     const shown = this._named(name);
@@ -149,14 +165,16 @@ export class DiagnoseDesk {
   async _ask() {
     const { shown } = this;
     const finding = this.host.store.state.finding || "0";
-    const named = shown === this.example ? EXAMPLE : this.cases.indexOf(shown ?? this.cases[0]);
-    const asked = shown ? `case=${named}&finding=${finding}` : "";
+    const asked = shown ? `case=${this._number(shown)}&finding=${finding}` : "";
     const of = asked && `${asked} ${shown?.revision}`;
-    if (of !== this.states.of)
+    if (of !== this.states.of) {
+      const sent = of ? await askPayload(`case/states?${asked}`) : null;
       this.states = {
         of,
-        heat: of ? this.host.heatOf(await askPayload(`case/states?${asked}`)) : null,
+        heat: sent && this.host.heatOf(sent),
+        waits: sent && new Waits(sent),
       };
+    }
     this.host.warmed();
     this._tell();
   }
@@ -189,7 +207,7 @@ export class DiagnoseDesk {
     const count = finding.evidence.length;
     byId("diagnose-quotes").textContent = t("diagnose.evidence", { count });
     this._offer(shown, diagnosis.findings);
-    this.arrows.show(this.heat ? finding : null);
+    this.arrows.show(this.heat ? this.states.waits : null);
   }
 
   /** Returns why no rank is coloured, and what colours them. @param {Case} shown */

@@ -1,10 +1,11 @@
 // What a diagnosis says, as it is asked of the server.
 
 /** @typedef {{source: string, line: number, text: string}} Quote */
-/** @typedef {{rank: number, waits_for: number[], what: string, directly: boolean}} Waits */
+/** @typedef {{rank: number, waits_for: number[], what: string, directly: boolean}} Waiting */
 /**
  * @typedef {object} Box  ranks that wait in the same for the same ranks; level 0 holds the culprits
- * @property {number[]} ranks
+ * @property {number[]} ranks      the first of them
+ * @property {number} num_ranks
  * @property {string} named        its ranks in words
  * @property {string[]} what       what they wait in
  * @property {number[]} waits_for  the boxes that they wait for
@@ -15,8 +16,7 @@
  * @property {string} verdict
  * @property {string} class
  * @property {string} kind
- * @property {number[] | null} ranks  the culprits; null where none can be told
- * @property {Waits[]} waiting
+ * @property {number[] | null} ranks  the first culprits; null where none can be told
  * @property {string[]} chain
  * @property {string[]} cures
  * @property {Quote[]} evidence
@@ -26,6 +26,8 @@
 /**
  * @typedef {Finding & {missing_evidence: string[], notes: string[], findings: Finding[]}} Diagnosis
  */
+/** @typedef {Finding & {waiting: Waiting[]}} WholeFinding  with all culprits, and all who wait */
+/** @typedef {WholeFinding & {findings: WholeFinding[]}} WholeDiagnosis */
 /**
  * @typedef {object} Case  one diagnosis, told in each language
  * @property {string} name

@@ -236,18 +236,29 @@ function movesOf({ player: { desk } }) {
 }
 
 /** @param {Page} page @returns {Table[]} */
-function diagnosesOf({ diagnosis: { shown } }) {
+function diagnosesOf({ diagnosis }) {
+  const { shown } = diagnosis;
   if (!shown) return [];
-  const told = shown.in[language()] ?? shown.in.en;
-  const rows = () => [
-    ["finding", "class", "ranks", "rank", "waits for", "in"],
-    ...(told.findings.length ? told.findings : [told]).flatMap((finding) => {
-      const of = [finding.verdict, finding.class, (finding.ranks ?? []).join(" ")];
-      const waits = finding.waiting.map((each) => [each.rank, each.waits_for.join(" "), each.what]);
-      return (waits.length ? waits : [["", "", ""]]).map((each) => [...of, ...each]);
-    }),
-  ];
-  const document = () => JSON.stringify(told, null, 2);
+  const whole = async () => {
+    const told = await diagnosis.whole(shown);
+    return told[language()] ?? told.en;
+  };
+  const rows = async () => {
+    const told = await whole();
+    return [
+      ["finding", "class", "ranks", "rank", "waits for", "in"],
+      ...(told.findings.length ? told.findings : [told]).flatMap((finding) => {
+        const of = [finding.verdict, finding.class, (finding.ranks ?? []).join(" ")];
+        const waits = finding.waiting.map((each) => [
+          each.rank,
+          each.waits_for.join(" "),
+          each.what,
+        ]);
+        return (waits.length ? waits : [["", "", ""]]).map((each) => [...of, ...each]);
+      }),
+    ];
+  };
+  const document = async () => JSON.stringify(await whole(), null, 2);
   return [{ name: `diagnosis-${shown.name}`, key: "diagnose.title", rows, document }];
 }
 

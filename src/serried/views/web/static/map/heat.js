@@ -40,6 +40,15 @@ export class Heat {
     /** Of states, how many ranks are in each. @type {Record<string, number>} */
     this.counts = header.counts ?? {};
     this.values = /** @type {Float64Array} */ (columns.get("value"));
+    /** The ranks of the value that was asked for last. */
+    this.at = { value: NaN, ranks: /** @type {number[]} */ ([]) };
+  }
+
+  /** Returns the ranks that have a value. @param {number} value */
+  ranksAt(value) {
+    const { at } = this;
+    if (at.value !== value) Object.assign(at, { value, ranks: ranksAt(this.values, value) });
+    return at.ranks;
   }
 
   /** What the colours span. @returns {Scale} */
@@ -103,6 +112,14 @@ export class Heat {
     if (this.unit === "ratio") return `${Math.abs(value).toFixed(2)} ×`;
     return this.unit === "share" ? percentText(Math.abs(value)) : duration(Math.abs(value));
   }
+}
+
+/** @param {Float64Array} values @param {number} value @returns {number[]} */
+function ranksAt(values, value) {
+  /** @type {number[]} */
+  const ranks = [];
+  for (let rank = 0; rank < values.length; rank++) if (values[rank] === value) ranks.push(rank);
+  return ranks;
 }
 
 /**

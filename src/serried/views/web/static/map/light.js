@@ -2,12 +2,15 @@
 
 import { traceMark } from "../base/canvas/marks.js";
 import { inkOf } from "../base/theme.js";
-import { cellOf, showsMarks } from "./paint.js";
+import { cellOf, ranksInView, showsMarks } from "./paint.js";
+import { viewOf } from "./camera.js";
 import { MARKS_FROM } from "./slots.js";
 
 /** Pixels around a name that belong to the outline of what it names. */
 const EDGE = 2;
 const LEAST_NAME = 8;
+/** Pixels of a cell below which what is lit fills it, and from which it outlines it. */
+const FILLED_BELOW = 5;
 
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("../base/lit.js").Lit} Lit */
@@ -37,7 +40,8 @@ export function paintLit(picture, lit, pinned, focused) {
     height - 2 * inset,
   ];
   if (lit) {
-    if (!heat) paintVeil(picture, context, lit, cell);
+    // Where all ranks belong to it there is none to dim.
+    if (!heat && lit.ranks.length < picture.scene.worldSize) paintVeil(picture, context, lit, cell);
     lit.byKind.forEach((ranks, kind) => paintPeers(picture, context, kind, ranks, cell));
   }
   outline(context, lit?.rank ?? -1, theme.text, 2.5, cell);
@@ -60,8 +64,8 @@ function paintVeil(picture, context, lit, cell) {
   const { scene, surface, theme } = picture;
   context.fillStyle = theme.veil;
   context.fillRect(0, 0, surface.width, surface.height);
-  const ranks = [...lit.ranks].filter((rank) => rank < scene.worldSize);
-  for (const rank of ranks) context.clearRect(...cell(rank));
+  const ranks = lit.ranks.filter((rank) => rank < scene.worldSize);
+  for (const rank of seenOf(picture, ranks)) context.clearRect(...cell(rank));
   clearNames(picture, context, ranks);
 }
 
@@ -69,14 +73,16 @@ function paintVeil(picture, context, lit, cell) {
  * Leaves the names of nodes and bands that hold lit ranks as they are.
  * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
- * @param {number[]} ranks
+ * @param {Int32Array} ranks
  */
 function clearNames({ nest, camera }, context, ranks) {
   const { scale } = camera;
   nest.places.forEach(({ left, top }, level) => {
     // Of nothing so small a name is written.
     if (Math.max(left, top) * scale < LEAST_NAME) return;
-    for (const item of new Set(ranks.map((rank) => nest.itemOf(level, rank)))) {
+    const items = new Set();
+    for (const rank of ranks) items.add(nest.itemOf(level, rank));
+    for (const item of items) {
       const { x, y, width, height } = nest.box(level, item);
       const [wide, high] = left ? [left, height] : [width, top];
       context.clearRect(
@@ -100,6 +106,8 @@ function paintPeers(picture, context, kind, ranks, cell) {
   const { scene, nest, camera, theme, heat } = picture;
   const { scale } = camera;
   const { side, slots } = cellOf(picture);
+  // Filled, a group of all ranks would tell nothing, and hide what the cells show.
+  if (side < FILLED_BELOW && ranks.length >= scene.worldSize) return;
   const hasMarks = showsMarks(picture);
   const isRoomy = side >= MARKS_FROM;
   const ink = inkOf(scene.kinds[kind], theme);
@@ -109,14 +117,14 @@ function paintPeers(picture, context, kind, ranks, cell) {
   context.lineJoin = "round";
   const { x, y } = slots.middle(kind);
   context.beginPath();
-  for (const rank of ranks) {
-    if (rank >= scene.worldSize) continue;
+  for (const rank of seenOf(picture, ranks)) {
     if (!hasMarks) {
       const [left, top, width, height] = cell(rank);
       const within = heat && isRoomy ? 3 * kind : 0;
       if (within)
         context.rect(left + within, top + within, width - 2 * within, height - 2 * within);
-      else if (side < 5) context.rect(left, top, Math.max(width, 2), Math.max(height, 2));
+      else if (side < FILLED_BELOW)
+        context.rect(left, top, Math.max(width, 2), Math.max(height, 2));
       else context.rect(left + 0.5, top + 0.5, width - 1.5, height - 1.5);
     } else {
       const left = (nest.cellX(rank) - camera.x) * scale;
@@ -124,8 +132,24 @@ function paintPeers(picture, context, kind, ranks, cell) {
       traceMark(context, scene.kinds[kind].mark, left + x, top + y, slots.radius);
     }
   }
-  if (side < 5) context.fill();
+  if (side < FILLED_BELOW) context.fill();
   else context.stroke();
+}
+
+/**
+ * Returns those ranks of a layout whose cells are in view.
+ * @param {Picture} picture
+ * @param {Int32Array} ranks
+ */
+function seenOf(picture, ranks) {
+  const { scene, nest, camera, surface } = picture;
+  if (ranks.length >= scene.worldSize) return ranksInView(picture);
+  const { x, y, right, bottom } = viewOf(camera, surface);
+  return ranks.filter((rank) => {
+    if (rank >= scene.worldSize) return false;
+    const [left, top] = [nest.cellX(rank), nest.cellY(rank)];
+    return left + nest.aspect > x && left < right && top + 1 > y && top < bottom;
+  });
 }
 
 /**

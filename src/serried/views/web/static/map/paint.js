@@ -38,7 +38,7 @@ export function paintMap(picture) {
   else if (showsMarks(picture)) paintMarked(picture, context);
   else paintFilled(picture, context);
   if (picture.heat?.unit === "state")
-    paintStates(picture, context, ranksInView(picture), cellOf(picture));
+    paintStates(picture, context, () => ranksInView(picture), cellOf(picture));
   paintNames(picture, context);
 }
 

@@ -74,3 +74,33 @@ function ordered(numbers, count, by, name, order, dark) {
   const colours = numbers.map((number) => (number < 0 ? -1 : table[number]));
   return { by, name, count, ramp, colours, groups: name ? numbers : null };
 }
+
+/** Holds what fills cells until it is to be of another scene, figure or theme. */
+export class Shades {
+  constructor() {
+    /** @type {unknown[]} */
+    this.made = [];
+    this.shade = NO_SHADE;
+  }
+
+  /**
+   * Returns what fills the cells of a scene.
+   * @param {import("../base/scene.js").Scene} scene
+   * @param {import("./heat.js").Heat | null} heat
+   * @param {string} by
+   * @param {boolean} dark
+   */
+  of(scene, heat, by, dark) {
+    const made = [scene, heat, by, dark];
+    if (made.some((each, i) => each !== this.made[i])) {
+      this.made = made;
+      this.shade = heat ? shadeOfHeat(heat, scene.worldSize, dark) : shadeOf(scene, by, dark);
+    }
+    return this.shade;
+  }
+
+  /** Makes it anew the next time. */
+  forget() {
+    this.made = [];
+  }
+}

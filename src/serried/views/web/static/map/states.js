@@ -11,6 +11,8 @@ import { isPale } from "./heat.js";
 const CAUSE = 3;
 /** Pixels of a cell below which only the cause has its mark, then as large as it can be seen. */
 const MARKS_FROM = 14;
+/** So many causes in view are marked in small cells; of more the marks would hide each other. */
+const MOST_SMALL = 1000;
 const LEAST = 6;
 const ON_DARK = "#f4f7fb";
 
@@ -18,10 +20,11 @@ const ON_DARK = "#f4f7fb";
  * Draws the mark of each rank in its cell's lower right corner.
  * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
- * @param {number[]} ranks
+ * @param {() => number[]} inView
  * @param {Cell} cell
  */
-export function paintStates({ heat, shade, nest, camera, theme }, context, ranks, cell) {
+export function paintStates(picture, context, inView, cell) {
+  const { heat, shade, nest, camera, theme } = picture;
   if (!heat) return;
   const { width, height, side, inset } = cell;
   const isSmall = side < MARKS_FROM;
@@ -30,10 +33,12 @@ export function paintStates({ heat, shade, nest, camera, theme }, context, ranks
     ? [width / 2, height / 2]
     : [width - inset - radius - 4, height - inset - radius - 4];
   context.lineWidth = 1.5;
-  for (const rank of ranks) {
-    const state = heat.values[rank];
-    const shape = MARK_OF_STATE[state];
-    if (!shape || (isSmall && state !== CAUSE)) continue;
+  // Small cells are many: they are not gone through to find a few.
+  const marked = isSmall ? heat.ranksAt(CAUSE) : inView();
+  if (isSmall && marked.length > MOST_SMALL) return;
+  for (const rank of marked) {
+    const shape = MARK_OF_STATE[heat.values[rank]];
+    if (!shape) continue;
     const ink = isPale(shade.colours[rank]) ? theme.letters : ON_DARK;
     const left = (nest.cellX(rank) - camera.x) * camera.scale;
     const top = (nest.cellY(rank) - camera.y) * camera.scale;

@@ -10,8 +10,8 @@ import { CellPixels, isLarge } from "./fill.js";
 import { paintLit } from "./light.js";
 import { MARGIN as NAMES } from "./names.js";
 import { Nest } from "./nest.js";
-import { paintMap, showsMarks, sparedIn } from "./paint.js";
-import { NO_SHADE, shadeOf, shadeOfHeat } from "./shade.js";
+import { paintMap, ranksInView, showsMarks, sparedIn } from "./paint.js";
+import { NO_SHADE, Shades } from "./shade.js";
 import { tilesOf } from "./tiles.js";
 
 const MARGIN = 12;
@@ -59,8 +59,7 @@ export class MapView {
     /** What fills a cell that shows one thing: "", stage, or group: and a kind. */
     this.by = "";
     this.pixels = new CellPixels();
-    /** What fills cells, and what it was made of. */
-    this.filled = { of: /** @type {unknown[]} */ ([]), shade: NO_SHADE };
+    this.shades = new Shades();
     this.movedAt = 0;
     /** @type {number | null} */
     this.resting = null;
@@ -123,7 +122,7 @@ export class MapView {
   warm(heat, by) {
     this.heat = heat;
     this.by = by;
-    this.filled.of = [];
+    this.shades.forget();
     this.redraw.request();
   }
 
@@ -225,6 +224,12 @@ export class MapView {
       y: (nest.cellY(rank) + 0.5 - camera.y) * camera.scale,
       size: camera.scale * Math.min(1, nest.aspect),
     };
+  }
+
+  /** The ranks whose cells are in view. */
+  get inView() {
+    const picture = this._picture(this.below);
+    return picture ? ranksInView(picture) : [];
   }
 
   /** Writes the view as RANK,SCALE: the rank in the middle and its size; "" when all is shown. */
@@ -341,16 +346,8 @@ export class MapView {
 
   /** What fills a cell that shows one thing. */
   get shade() {
-    const { by, heat, scene } = this;
-    const { dark } = this.theme;
-    if (!scene) return NO_SHADE;
-    const of = [scene, heat, by, dark];
-    if (of.some((each, i) => each !== this.filled.of[i]))
-      this.filled = {
-        of,
-        shade: heat ? shadeOfHeat(heat, scene.worldSize, dark) : shadeOf(scene, by, dark),
-      };
-    return this.filled.shade;
+    const { by, heat, scene, theme: look } = this;
+    return scene ? this.shades.of(scene, heat, by, look.dark) : NO_SHADE;
   }
 
   /**
