@@ -45,6 +45,23 @@ def test_a_switch_shows_schedules_of_the_job_s_own_pipeline(
     assert workbench.page.is_visible("#map")
 
 
+def test_on_paper_schedules_are_whole_that_one_scrolls_to(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "view=schedule&name=1f1b,gpipe,zb-h1&stages=16&microbatches=16")
+    page, sheets = workbench.page, workbench.page.locator(".sheet")
+    assert page.evaluate("document.querySelector('#schedule-stack').clientHeight") > 1000
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert [text.split("\n")[0] for text in sheets.all_inner_texts()] == ["1f1b", "gpipe", "zb-h1"]
+    pictures = [box for each in sheets.locator("canvas").all() if (box := each.bounding_box())]
+    assert len(pictures) == 6, "an axis and rows of each"
+    height = page.evaluate("document.body.getBoundingClientRect().height")
+    assert height >= max(box["y"] + box["height"] for box in pictures)
+    assert not page.is_visible("#schedule")
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert (sheets.count(), page.is_visible("#schedule")) == (0, True)
+
+
 def test_schedules_stand_one_under_another_with_their_numbers(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "view=schedule&name=1f1b,zb-h1")
     heads = workbench.page.locator(".head").all_inner_texts()

@@ -2,6 +2,8 @@
 // Pictures are drawn for the screen, and would be stretched in frames of another shape. What one
 // scrolls to on the screen goes on on the next sheet.
 
+import { FOR_PAPER } from "../base/canvas/paper.js";
+
 /** A sheet of A4 on its side, within margins of 10 mm, in CSS pixels. */
 const SHEET = { width: 1047, height: 718 };
 
@@ -10,9 +12,10 @@ export function layOutForPaper() {
   /** What undoes the layout. @type {(() => void)[]} */
   let undone = [];
   addEventListener("beforeprint", () => {
+    const drawn = FOR_PAPER.map((draw) => draw());
     const parts = frames();
     const goesOn = parts.some(scrolls);
-    undone = parts.map(held);
+    undone = [...parts.map(held), ...drawn];
     const { clientWidth, clientHeight, style } = document.documentElement;
     const zoom = Math.min(1, SHEET.width / clientWidth, SHEET.height / clientHeight);
     style.setProperty("--screen-width", `${clientWidth}px`);
@@ -27,7 +30,7 @@ export function layOutForPaper() {
 
 /** Returns the parts of the view that is open, and what holds their pictures. */
 function frames() {
-  const found = document.querySelectorAll("#centre > section, .frame");
+  const found = document.querySelectorAll("#centre > section, #schedule-section, .frame");
   const all = /** @type {HTMLElement[]} */ ([...found]);
   return all.filter((each) => each.offsetHeight > 0);
 }

@@ -9,6 +9,7 @@ import { Waiting } from "../base/waiting.js";
 import { Answers } from "./answers.js";
 import { listenToPanels, placeHeads, showAll, showParameters, showSpot } from "./panels.js";
 import { ScheduleSeek } from "./seek.js";
+import { printWhole } from "./sheets.js";
 import { isShown, namesOf, toggledShow } from "./state.js";
 import { ScheduleView, spotOf } from "./view.js";
 import { blockTitle, commandText, namesFor, spotLines } from "./words.js";
@@ -46,6 +47,7 @@ export class ScheduleDesk {
       },
       namesFor(() => this.blocks),
     );
+    printWhole(this.view);
     this.seek = new ScheduleSeek(this.view, (spot) => this.choose(spot));
     this._listen();
   }

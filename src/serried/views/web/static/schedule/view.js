@@ -42,7 +42,7 @@ export class ScheduleView extends TimeView {
       draw: () => this._draw(),
       moved: () => events.moved(),
       scroll: (pixels) => void (scroller.scrollTop += pixels),
-      overflows: () => this.stack.height > scroller.clientHeight,
+      overflows: () => this.overflows(),
     });
     this.scroller = scroller;
     this.axis = new Surface(axis, /** @type {HTMLElement} */ (axis.parentElement));
@@ -54,6 +54,7 @@ export class ScheduleView extends TimeView {
     this.pixels = new Pixels();
     this.showPath = false;
     this.showStrips = true;
+    this.isOnPaper = false;
     /** @type {Spot | null} */
     this.hovered = null;
     /** @type {Spot | null} */
@@ -228,6 +229,8 @@ export class ScheduleView extends TimeView {
 
   /** Lays the blocks out anew, as tall as the frame allows. */
   _lay() {
+    // On paper sheets stand in its place (sheets.js), and it has no height.
+    if (this.isOnPaper) return;
     this.surface.canvas.style.height = `${this.scroller.clientHeight}px`;
     const ranks = this.blocks.map((data) => data?.numRanks ?? 0);
     this.stack = new Stack(ranks, this.scroller.clientHeight, this.showStrips);
@@ -235,12 +238,18 @@ export class ScheduleView extends TimeView {
     this.redraw.request();
   }
 
-  _draw() {
-    this._resize(this._extent(this.chosen));
-    this.axis.resize();
-    if (!this.surface.width) return;
-    const colours = theme();
-    this.drawnActions = paintSchedules({
+  /** Whether there is more than can be seen at once. */
+  overflows() {
+    return this.stack.height > this.scroller.clientHeight;
+  }
+
+  /**
+   * Returns what is painted.
+   * @param {import("../base/theme.js").Theme} colours
+   * @returns {import("./paint/picture.js").Shown}
+   */
+  shown(colours) {
+    return {
       ...this,
       surface: this.surface,
       theme: colours,
@@ -248,7 +257,15 @@ export class ScheduleView extends TimeView {
       rowName: this.names.row,
       peakName: this.names.peak,
       causeName: this.names.cause,
-    });
+    };
+  }
+
+  _draw() {
+    this._resize(this._extent(this.chosen));
+    this.axis.resize();
+    if (!this.surface.width) return;
+    const colours = theme();
+    this.drawnActions = paintSchedules(this.shown(colours));
     const at = this.pointer.x < GUTTER ? NaN : this.timeAt(this.pointer.x);
     paintScheduleAxis(this.axis, this.time, colours, this.names.axis(), at);
   }

@@ -19,6 +19,12 @@ export class Surface {
   /** Takes the size of the frame; true when it has changed. */
   resize() {
     const { clientWidth: width, clientHeight: height } = this.frame;
+    return this.take(width, height);
+  }
+
+  /** Takes a size in pixels of the page; true when it has changed. */
+  /** @param {number} width @param {number} height */
+  take(width, height) {
     const density = window.devicePixelRatio || 1;
     if (width === this.width && height === this.height && density === this.sharp) return false;
     Object.assign(this, { width, height, density, sharp: density });
