@@ -188,3 +188,14 @@ def test_rows_of_a_table_are_not_taken_for_one_line() -> None:
     rows = ["7.batch      batch  COMPLETED      0:0   1234567K" + " " * 20 + "node001"] * 2
     rows.append("7.0         python  OUT_OF_ME+     0:9   5023411K" + " " * 20 + "node001")
     assert len(unwrapped(rows)) == 3
+
+
+def test_marks_as_wide_as_the_code_above_them_are_no_width_of_a_terminal() -> None:
+    code = "    weight = torch.empty((self.in_features, self.out_features), dtype=torch.half)"
+    rows = [
+        code,
+        "    " + "^" * (len(code) - 4),
+        "torch.OutOfMemoryError: Allocation on device",
+        "x",
+    ]
+    assert [text for _, text in unwrapped(rows)] == rows

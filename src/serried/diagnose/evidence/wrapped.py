@@ -29,11 +29,11 @@ SAME_HEAD = 8
 """Letters that two messages share at their beginning, as a program or its carrier puts them."""
 _BEGINS = re.compile(
     r"\s*(?:\[rank|\[[EWIF]\b|\[\d{4}-|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate called|"
-    r"File \"|frame #|\d+%\||[A-Z]\w*(?:Error|Exception)\b|ERROR|WARNING|INFO|"
-    r"srun: |slurmstepd: )|\s*$"
+    r"File \"|frame #|\d+%\||(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b|ERROR|WARNING|INFO|"
+    r"srun: |slurmstepd: )|[\s~^]*$"
 )
-_ENDS = ("  ", "│", "|", "┃", "╮", "╯", "=" * 8, "*" * 8, "-" * 8)
-"""How a line ends that is as wide as the terminal by itself: padded, in a box, a rule."""
+_ENDS = ("  ", "│", "|", "┃", "╮", "╯", "=" * 8, "*" * 8, "-" * 8, "^" * 4)
+"""How a line ends that is as wide by itself: padded, in a box, a rule, marks below code."""
 _TABLE = re.compile(r"\s*\S+(?: \S+)*(?: {2,}\S+(?: \S+)*){2,}\s*$")
 """A row of a table: three columns, which spaces keep apart."""
 _BAR = re.compile(r"%\||it/s|s/it")

@@ -106,6 +106,7 @@ _MEANINGS = (
                 "agree on numbers"
             ),
             said("two processes called themselves rank {twice}: the launchers gave it twice"),
+            said("two processes called themselves the same rank: the launchers gave it twice"),
         ),
         (
             said(

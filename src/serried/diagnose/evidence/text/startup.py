@@ -94,6 +94,7 @@ _PATTERNS = (
         r"failed to recv, got 0 bytes",
     ),
     Pattern("rank_twice", r"rank (?P<twice>\d+) of \d+ ranks has already checked in"),
+    Pattern("rank_twice", r"more than one node have assigned same rank"),  # torch's up to 1.0
     Pattern("rank_twice", r"rank < size\. (?P<twice>\d+) vs (?P<size>\d+)"),
     Pattern(
         "rendezvous",

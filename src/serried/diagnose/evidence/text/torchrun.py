@@ -86,7 +86,10 @@ _PATTERNS = (
         r"(?: death signal)?",
     ),
     Pattern("exit", r"MPI_ABORT was invoked on rank (?P<rank>\d+)"),
-    Pattern("exit", r"application called MPI_Abort\(.*?, (?P<code>\d+)\) - process (?P<rank>\d+)"),
+    Pattern(  # an abort, also by code 0
+        "exit",
+        r"application called MPI_Abort\(.*?, (?:0|(?P<code>\d+))\) - process (?P<rank>\d+)",
+    ),
     Pattern("restarted", r"will restart worker group|Restarting worker group"),
     Pattern("closing", r"Sending process (?P<pid>\d+) closing signal (?P<name>SIG\w+)"),
     Pattern("closing", r"Unable to shutdown process (?P<pid>\d+) via (?P<name>SIG\w+)"),

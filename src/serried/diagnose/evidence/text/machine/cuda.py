@@ -51,6 +51,11 @@ _PATTERNS = (
     Pattern("gpu_oom", r"No available memory for the cache blocks"),
     Pattern(
         "gpu_oom",
+        r"^\s*torch\.(?:cuda\.)?OutOfMemoryError(?::|\s*$)|"
+        r"MPS backend out of memory|Free memory on device .* is less than desired GPU memory",
+    ),
+    Pattern(
+        "gpu_oom",
         r"^(?!.*\b(?:[iI]f|[wW]hen|avoid|prevent|may|might|could|would)\b)"
         r".*(?:\b(?:GPU|CUDA|VRAM) OOM\b|\bOOM (?:on|at|in) (?:rank|GPU|gpu|device) ?\d|"
         r"(?:[rR]ank|GPU|gpu|[dD]evice)[ :=#]{0,2}\d+\b.{0,24} out of memory|"
