@@ -20,6 +20,7 @@ from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
 from serried.diagnose.evidence.file_rank import file_rank
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.steps.clocks import clock_notes
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
 from serried.diagnose.waits.graph import wait_graph
@@ -41,7 +42,11 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     return Diagnosis(
         causes,
         missing=(*evidence.missing, *missing_evidence(evidence, causes)),
-        notes=(*evidence.notes, *_earlier(evidence.earlier)),
+        notes=(
+            *evidence.notes,
+            *_earlier(evidence.earlier),
+            *clock_notes(evidence.recordings),
+        ),
         ranks_heard=evidence.ranks_heard,
         world_size=evidence.state.world_size if evidence.state else None,
         was_read=bool(evidence.num_lines or evidence.state or evidence.recordings),
