@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/images from the running page.
+"""Takes the pictures of docs/images from the running page, and draws those that commands write.
 
     python docs/screenshots.py                       records a run with `serried demo` first
     python docs/screenshots.py --trace runs/demo-…/emulated
@@ -41,7 +41,6 @@ class Shot:
     name: str
     query: str
     lang: str = "en-US"
-    scheme: str = "light"
     rank: int | None = None
     steps: int = 0
 
@@ -49,7 +48,6 @@ class Shot:
 SHOTS = (
     Shot("workbench", "dims=dp,tp,pp&rank=1", steps=2),
     Shot("workbench.zh", "dims=dp,tp,pp&rank=1", lang="zh-CN", steps=2),
-    Shot("workbench-dark", "dims=dp,tp,pp&rank=1", scheme="dark", steps=2),
     Shot("groups", "rank=5"),
     Shot("groups.zh", "rank=5", lang="zh-CN"),
     Shot("schedule", SCHEDULES),
@@ -63,6 +61,11 @@ SHOTS = (
     Shot("ranks-16384", LARGE, rank=5000),
     Shot("ranks-16384.zh", LARGE, lang="zh-CN", rank=5000),
 )
+DRAWN = {
+    f"crossing{suffix}.svg": f"collective all-reduce --ranks 64 --compare --lang {lang}"
+    for suffix, lang in (("", "en"), (".zh", "zh"))
+}
+"""Pictures that a command writes, by their files."""
 
 
 def main() -> None:
@@ -81,6 +84,8 @@ def main() -> None:
         options = [word for path in traces for word in ("--trace", str(path))]
         with serving(options, folder=folder) as traced, serving([]) as plain:
             take(traced, plain)
+    for name, words in DRAWN.items():
+        subprocess.run([*SERRIED, *words.split(), "-o", IMAGES / name], check=True)
 
 
 @contextmanager
@@ -117,7 +122,7 @@ def take(traced: str, plain: str) -> None:
             context = browser.new_context(
                 viewport=ViewportSize(width=1400, height=900),
                 locale=shot.lang,
-                color_scheme="dark" if shot.scheme == "dark" else "light",
+                color_scheme="light",
             )
             page = context.new_page()
             show(page, f"{traced if shot.steps else plain}?{shot.query}", shot)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
+from docs.screenshots import DRAWN, SHOTS
 from tests.conftest import Call
 from tests.trace.recorded_run import Run
 
@@ -118,6 +119,13 @@ def test_a_page_links_only_to_files_that_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", text)
     assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+def test_every_picture_is_made_by_a_command_and_shown_on_a_page() -> None:
+    made = {f"{shot.name}.png" for shot in SHOTS} | set(DRAWN) | {"film.webp", "film.zh.webp"}
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    shown = {name for text in texts for name in re.findall(r"\]\([\w./]*images/([\w.-]+)\)", text)}
+    assert made == shown == {path.name for path in (ROOT / "docs" / "images").iterdir()}
 
 
 @pytest.mark.parametrize(
