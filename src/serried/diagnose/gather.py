@@ -21,6 +21,7 @@ from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_files import FATAL, JobFiles
 from serried.diagnose.steps.going_on import GoingOn
+from serried.diagnose.steps.long_run import LongRun
 from serried.diagnose.steps.of_lines import StepLines
 from serried.diagnose.steps.recording import Recorded, recordings_in
 from serried.diagnose.steps.standing import stands
@@ -112,11 +113,14 @@ def _of_recordings(recorded: Recorded, signs: Sequence[Sign]) -> JobState | None
     files = [file for file in recorded.files if file.match(PATTERN)]
     if len(recorded.recordings) != 1 or not files:
         return None
-    [trace] = recorded.recordings
-    conditions = stands(files, signs) if isinstance(trace, Trace) else None
-    if conditions is None or not isinstance(trace, Trace):
+    [found] = recorded.recordings
+    conditions = stands(files, signs) if isinstance(found, Trace | LongRun) else None
+    if conditions is None:
         return None
-    return recorded_state(trace, conditions)
+    if isinstance(found, LongRun):
+        trace, ended = found.ending()
+        return recorded_state(trace, conditions, ended)
+    return recorded_state(found, conditions) if isinstance(found, Trace) else None
 
 
 def numbered_globally(signs: list[Sign], given: GivenGroups | None) -> list[Sign]:

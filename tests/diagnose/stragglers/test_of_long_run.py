@@ -7,12 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from serried.action import ActionKind
+from serried.diagnose.causes.hang import causes
 from serried.diagnose.gather import gather
+from serried.diagnose.gathered import Evidence
 from serried.diagnose.reason import diagnosed
 from serried.diagnose.steps import long_run
 from serried.diagnose.steps.long_run import LongRun
 from serried.diagnose.steps.of_trace import steps_of_trace
+from serried.diagnose.waits.recorded import recorded_state
 from serried.trace.merge.in_memory import merge
+from serried.trace.model.record import RecordHeader, TracedJob
+from serried.trace.model.record_writer import RecordWriter
+from serried.trace.model.traffic import CollectiveMove
 from tests.diagnose.stragglers.meeting_runs import Meets, meeting_run
 from tests.diagnose.stragglers.straggler_runs import nothing, pipelines
 from tests.diagnose.stragglers.written_runs import written
@@ -90,3 +97,35 @@ def test_an_uneven_stage_is_told_by_the_last_block(tmp_path: Path, in_blocks: No
 def test_records_of_usual_length_are_read_whole(tmp_path: Path) -> None:
     written(meeting_run(Meets.DP, slower, 1, steps=5), tmp_path)
     assert not isinstance(gather([tmp_path]).recordings[0], LongRun)
+
+
+def stuck_in_a_forward(folder: Path, steps: int = 300) -> Path:
+    """Writes two ranks that reduce after each forward; rank 1 is in its last one for ever."""
+    job = TracedJob("megatron", 2, {"dp": 2}, "", "", 1)
+    for rank in range(2):
+        writer = RecordWriter(folder, RecordHeader("run", rank, job, monotonic_ns=0, wall_ns=0))
+        for step in range(steps):
+            is_last = step == steps - 1
+            if not (is_last and rank == 1):
+                writer.add(ActionKind.F, 100 * step, 100 * step + 50, 0, 0, step=step)
+            if not is_last:
+                writer.add(ActionKind.ALL_REDUCE, 100 * step + 50, 100 * step + 90, step=step)
+                writer.add_moves([CollectiveMove(ActionKind.ALL_REDUCE, (0, 1), 4)])
+        writer.close()
+    return folder
+
+
+def test_who_hangs_is_told_of_the_end_as_of_the_whole(tmp_path: Path, in_blocks: None) -> None:
+    folder = stuck_in_a_forward(tmp_path)
+    trace, ended = LongRun.of([folder]).ending()
+    whole = merge([folder])
+    assert len(trace.spans) < len(whole.spans)
+    state = recorded_state(trace, {}, ended)
+    assert state is not None
+    (cause,) = causes(Evidence(state=state))
+    assert cause.ranks == (1,)
+    assert "0F0 of step 299" in str(cause.verdict)
+    expected = recorded_state(whole, {})
+    assert expected is not None
+    assert state.ranks == expected.ranks
+    assert "all_reduce 300" in str(cause.waiting[0].what)

@@ -23,6 +23,7 @@ from serried.action import COMPUTE, Spans
 from serried.diagnose.steps.folding import MOST_ROWS
 from serried.diagnose.steps.of_trace import all_steps_of_trace, first_usual
 from serried.diagnose.steps.table import Alike, JobSteps, folded_rows, joined_rows
+from serried.diagnose.waits.recorded import Ended
 from serried.trace.merge.files import rank_files
 from serried.trace.merge.in_memory import side_by_side
 from serried.trace.merge.part import no_spans
@@ -66,8 +67,26 @@ class LongRun:
 
     def latest(self) -> Trace:
         """Returns the last block."""
+        return self.trace(self._latest_begins, int(self.steps[-1]))
+
+    def ending(self) -> tuple[Trace, Ended]:
+        """Returns the last block with what moved, and what each rank ended from the first on.
+
+        Who moved what is told by place in a file, so that all of it is gone through once.
+        """
+        kept, ended = [no_spans()], dict[int, NDArray[np.int64]]()
+        num_groups = len(self.run.trace.groups)
+        for part in self.run.parts:
+            for block in part.blocks():
+                counts = np.bincount(block.group[block.group >= 0], minlength=num_groups)
+                ended[part.rank] = ended.get(part.rank, 0) + counts
+                kept.append(block.where(block.step >= self._latest_begins))
+        return replace(self.run.trace, spans=Spans.joined(kept)), ended
+
+    @property
+    def _latest_begins(self) -> int:
         steps = self.steps
-        return self.trace(int(steps[-min(len(steps), self.steps_of_block)]), int(steps[-1]))
+        return int(steps[-min(len(steps), self.steps_of_block)])
 
     def table(self) -> JobSteps | None:
         """Returns all steps as rows of equal width; None where they are too few to compare."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serried.action import COMPUTE, Action, ActionKind
 from serried.diagnose.evidence.quote import Quote
@@ -42,6 +43,10 @@ _REDUCING = frozenset({ActionKind.B, ActionKind.REDUCE_GRAD, ActionKind.ALL_REDU
 """What data parallel ranks wait for all others in."""
 
 
+Ended = Mapping[int, NDArray[np.int64]]
+"""How many collectives each rank ended in each of a trace's groups."""
+
+
 @dataclass(frozen=True)
 class _Next:
     """Says what a rank would have written next: its kind, place, peer or name, and group."""
@@ -59,12 +64,16 @@ class _Next:
         return str(Action(self.kind, self.stage, self.microbatch))
 
 
-def recorded_state(trace: Trace, conditions: Mapping[int, RankCondition]) -> JobState | None:
+def recorded_state(
+    trace: Trace, conditions: Mapping[int, RankCondition], ended: Ended | None = None
+) -> JobState | None:
     """Returns the state of a job that stands still, by its recording; None where it tells none.
 
     It does not where some living rank has no step like its last: whom that waits for is not known.
-    ``conditions`` says how the processes of ranks are, as far as anything tells.
+    ``conditions`` says how the processes of ranks are, as far as anything tells; ``ended`` counts
+    the collectives of a recording of which ``trace`` is the end alone.
     """
+    counts = ended or {rank: _ended(trace, rank) for rank in trace.ranks}
     given = groups_of_layout(trace.layout, "", trace.job.gpus_per_node) if trace.layout else None
     world = JobGroup(WORLD, WORLD, tuple(range(trace.job.world_size)))
     seen = [each.ranks for each in trace.groups]
@@ -74,7 +83,7 @@ def recorded_state(trace: Trace, conditions: Mapping[int, RankCondition]) -> Job
     names |= {each.ranks: each.name for each in reversed(named) if len(each.ranks) > 1}
     groups = [JobGroup(name, name.rstrip("0123456789_"), ranks) for ranks, name in names.items()]
     groups.append(JobGroup(EVERYBODY, EVERYBODY, world.ranks))
-    ranks = [_rank(trace, rank, names, conditions) for rank in trace.ranks]
+    ranks = [_rank(trace, rank, names, conditions, counts.get(rank)) for rank in trace.ranks]
     if None in ranks:
         return None
     return JobState.of(
@@ -92,6 +101,7 @@ def _rank(
     rank: int,
     names: Mapping[tuple[int, ...], str],
     conditions: Mapping[int, RankCondition],
+    ended: NDArray[np.int64] | None,
 ) -> RankState | None:
     condition = conditions.get(rank, RankCondition.UNKNOWN)
     steps = _latest_steps(trace, rank)
@@ -100,7 +110,7 @@ def _rank(
         is_held = condition in (RankCondition.DEAD, RankCondition.STOPPED)
         return RankState(rank, condition, counts={}) if is_held else None
     step = max(steps)
-    counts = _counts(trace, rank, steps, names)
+    counts = _counts(trace, ended, steps, names)
     if condition is RankCondition.FINISHED and coming is not None:
         condition = RankCondition.DEAD  # it ended in the middle of a step
     if condition is RankCondition.FINISHED:
@@ -147,9 +157,14 @@ def _coming(steps: Mapping[int, list[_Next]]) -> tuple[_Next | None, list[_Next]
     return None, usual
 
 
+def _ended(trace: Trace, rank: int) -> NDArray[np.int64]:
+    groups = trace.spans.group[trace.spans.rank == rank]
+    return np.bincount(groups[groups >= 0], minlength=len(trace.groups))
+
+
 def _counts(
     trace: Trace,
-    rank: int,
+    numbers: NDArray[np.int64] | None,
     steps: Mapping[int, list[_Next]],
     names: Mapping[tuple[int, ...], str],
 ) -> dict[str, int]:
@@ -157,10 +172,9 @@ def _counts(
 
     Of the reduction that no span tells of, it is the last step of which it ended.
     """
-    groups = trace.spans.group[trace.spans.rank == rank]
-    numbers = np.bincount(groups[groups >= 0], minlength=len(trace.groups))
+    counted = [0] * len(trace.groups) if numbers is None else numbers.tolist()
     found: dict[str, int] = {}
-    for each, number in zip(trace.groups, numbers.tolist(), strict=True):
+    for each, number in zip(trace.groups, counted, strict=True):
         found[names[each.ranks]] = found.get(names[each.ranks], 0) + number
     ended = [n for n, did in steps.items() if any(e.kind is ActionKind.OPTIMIZER for e in did)]
     return found | {EVERYBODY: max(ended, default=-1)}
