@@ -17,10 +17,8 @@ from pathlib import Path
 
 from website.links import faults
 from website.prepare import LANGUAGES, ROOT, prepare
+from website.searching import OWN_SHIM, search_from_disk, search_in_chinese
 
-SHIM = "https://unpkg.com/iframe-worker/shim"
-"""What pages that are opened from disk load to search, as a browser gives those no workers."""
-OWN_SHIM = ROOT / "node_modules" / "iframe-worker" / "shim" / "index.js"
 PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 NO_NETWORK = dict.fromkeys(PROXIES, "http://127.0.0.1:9")
 """A generator that asked another machine for something would be refused here."""
@@ -35,8 +33,7 @@ def main() -> None:
         )
     if lacking := missing():
         sys.exit(f"the site cannot be built: {lacking} is missing; make docs installs it, once")
-    build(site)
-    found = faults(site)
+    found = [*build(site), *faults(site)]
     print("\n".join(found) or f"{site}: {len(list(site.rglob('*.html')))} pages, in two languages")
     sys.exit(1 if found else 0)
 
@@ -48,8 +45,11 @@ def missing() -> str | None:
     return None if OWN_SHIM.is_file() else str(OWN_SHIM.relative_to(ROOT))
 
 
-def build(site: Path) -> None:
-    """Writes the site of both languages into a folder, in place of what was there."""
+def build(site: Path) -> list[str]:
+    """Writes the site of both languages into a folder, in place of what was there.
+
+    Returns what could not be said in Chinese.
+    """
     shutil.rmtree(site, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         for lang in LANGUAGES:
@@ -60,6 +60,7 @@ def build(site: Path) -> None:
             (prepared / "built" / "404.html").unlink()
             shutil.copytree(prepared / "built", site if lang == "en" else site / lang)
     search_from_disk(site)
+    return search_in_chinese(site / "zh")
 
 
 def generate(prepared: Path) -> None:
@@ -75,15 +76,6 @@ def generate(prepared: Path) -> None:
     )
     if done.returncode:
         sys.exit(f"{prepared.name}: {done.stdout}{done.stderr}")
-
-
-def search_from_disk(site: Path) -> None:
-    """Puts what searches in pages opened from disk beside them, and lets them load it there."""
-    shutil.copyfile(OWN_SHIM, site / "assets" / "javascripts" / "shim.js")
-    for page in site.rglob("*.html"):
-        up = "../" * (len(page.relative_to(site).parts) - 1)
-        text = page.read_text(encoding="utf-8")
-        page.write_text(text.replace(SHIM, f"{up}assets/javascripts/shim.js"), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from website.built import main
 from website.links import faults
 from website.prepare import ROOT, generated, nav, prepare, written
 from website.reading import site_markdown
+from website.searching import CHINESE, search_in_chinese
 
 OTHER = r"\[(?:中文|English)\]\("
 BOTH = pytest.mark.parametrize("lang", ["en", "zh"])
@@ -92,6 +93,15 @@ def test_every_schema_lies_beside_the_page_that_lists_them(lang: str, tmp_path: 
 
 def test_a_list_behind_a_sentence_is_a_list() -> None:
     assert site_markdown("why:\n- one\n- two\n", "a.md", ()) == "why:\n\n- one\n- two\n"
+
+
+def test_the_search_of_chinese_pages_speaks_chinese_or_it_is_said(tmp_path: Path) -> None:
+    script = tmp_path / "assets" / "javascripts" / "bundle.0.min.js"
+    script.parent.mkdir(parents=True)
+    script.write_text(",".join(CHINESE), encoding="utf-8")
+    assert search_in_chinese(tmp_path) == []
+    assert script.read_text(encoding="utf-8") == ",".join(CHINESE.values())
+    assert 'bundle.0.min.js says no "No results"' in search_in_chinese(tmp_path)
 
 
 def test_a_stroke_in_the_code_of_a_table_is_shown_without_a_backslash() -> None:
