@@ -169,3 +169,46 @@ def test_nan_of_a_call_of_its_own_names_its_rank(tmp_path: Path) -> None:
     assert cause is not None and (cause.kind, cause.ranks) == ("nan", (6,))
     cause = first_cause(tmp_path, "[rank6]: ValueError: loss is nan")
     assert cause is not None and (cause.kind, cause.ranks) == ("nan", None)
+
+
+def test_a_launcher_of_notebooks_repeats_what_a_process_of_its_own_raised(tmp_path: Path) -> None:
+    rows = (
+        "RuntimeError: An issue was found when launching the training: ",
+        "",
+        "-- Process 5 terminated with the following error:",
+        "Traceback (most recent call last):",
+        '  File "spawn.py", line 75, in _wrap',
+        "ValueError: bad label",
+    )
+    cause = first_cause(tmp_path, *rows)
+    assert cause is not None
+    assert (cause.kind, cause.ranks) == ("exception", (5,))
+
+
+def test_others_wait_while_a_bar_shows_a_process_that_reads_for_long(tmp_path: Path) -> None:
+    bar = " 35%|███▌      | 63811210851/208140108456 [30:01<57:14, 38115047.81MB/s]"
+    work = "WorkNCCL(OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1802346 milliseconds"
+    wait = (
+        f"[E ProcessGroupNCCL.cpp:9] [Rank 6] Watchdog caught collective operation timeout: {work}"
+    )
+    cause = first_cause(tmp_path, bar, f"{wait} before timing out.")
+    assert cause is not None
+    assert (cause.cause_class.value, cause.kind, cause.ranks) == ("data", "data_stall", None)
+
+
+def test_of_tasks_that_ended_by_codes_of_their_own_none_is_named(tmp_path: Path) -> None:
+    rows = (
+        "RuntimeError: NCCL error in: /pytorch/torch/lib/c10d/NCCLUtils.hpp:82, invalid argument",
+        "srun: error: host-0: tasks 2-7: Exited with exit code 1",
+        "srun: error: host-1: task 14: Exited with exit code 1",
+    )
+    cause = first_cause(tmp_path, *rows)
+    assert cause is not None
+    assert (cause.kind, cause.ranks) == ("nccl_usage", None)
+
+
+def test_torchs_events_of_failed_workers_are_ends(tmp_path: Path) -> None:
+    event = '{"name": "torchelastic.worker.status.FAILED", "metadata": {"global_rank": 3, '
+    cause = first_cause(tmp_path, event + '"worker_id": "11376", "raw_error": "<NONE>"}}')
+    assert cause is not None
+    assert (cause.kind, cause.ranks) == ("exit_code", (3,))

@@ -86,7 +86,7 @@ _TELLING = re.compile(
     rb"REEMPT|NotReady|NodeLost|JobState=|xitCode|^N(?:am|od)e: |^ +(?:Last )?State: |0/\d+ +Error|"
     rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
     rb"owering |Power key|\(total\)|per comm|NCOMPLETE|nresponsive|NodeStatus|"
-    rb" KV cache|pile takes|ing weights|AdmissionError|DUE TO|\bD\w{0,4} +\w+_|"
+    rb"of? heartbeat| KV cache|pile takes|ing weights|AdmissionError|DUE TO|\bD\w{0,4} +\w+_|"
     rb"bus bandwidth|OSU MPI|reported by process|endezvous|enqueued|"
     + "已杀死|段错误|store.based barrier|estart".encode()
 )

@@ -68,6 +68,7 @@ _ECHO_WORDS = (
     "terminated with",
     "exited unexpectedly",
     "Error in child",
+    "An issue was found when launching the training",
     "non-zero exit",
     "worker died",
     "Engine core",

@@ -121,7 +121,7 @@ _MEANINGS = (
         ("invalid_usage",),
         CauseClass.STARTUP,
         "nccl_usage",
-        Standing.FOLLOWS,
+        Standing.NOTICED,
         (
             said(
                 "NCCL was called in a way that it does not allow, as a rule two ranks on one GPU "

@@ -154,6 +154,7 @@ _FIRST = (
     Pattern(
         "node_lost", r"(?:[Ll]ost connection to|[Nn]o heartbeat from) (?:node |host )(?P<host>\S+)"
     ),
+    Pattern("node_lost", r"[Rr]emoving (?:worker|executor|node)\S* because we got no heartbeat"),
     Pattern("node_lost", r"node (?:manager )?has (?:mistakenly )?bee[nm] marked as dead"),
     Pattern("node_lost", r"detected has missed too many heartbeats|missed too many heartbeats"),
     Pattern("node_lost", r"spot instance (?:was )?(?:interrupt|terminat|reclaim)"),

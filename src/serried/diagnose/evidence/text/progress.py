@@ -65,6 +65,8 @@ _PATTERNS = (
         r"[Tt]okeniz(?:ing|er on dataset)|Running tokenizer|[Pp]re-?process\w*|"
         r"Generating \w+ split|Preparing (?:train|test|val)|datasets? (?:map|filter)|"
         r"Map \(num_proc|\bexamples/s\b|"
+        # a bar that has read for ten minutes and more
+        r"\[(?:\d+:)?[1-9]\d:\d\d<[^\]]{1,40}B/s\]|"
         r"train_val_test_data_provider|Converting format of dataset|Map:\s+\d+%|Filter:\s+\d+%",
     ),
     Pattern("validating", r"[Vv]alidat(?:e|ing|ion)(?: epoch)?.*?\brank:? ?(?P<rank>\d+)"),

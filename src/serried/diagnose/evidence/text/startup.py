@@ -72,6 +72,9 @@ _PATTERNS = (
         "agent_lost", r"num_nodes_waiting = rdzv_handler\.num_nodes_waiting\(\)"
     ),
     Pattern("rendezvous", r"RendezvousConnectionError|The connection to the C10d store has failed"),
+    Pattern(
+        "rendezvous", r"Stop_waiting response is expected|RayTaskError\(Dist(?:Store|Network)Error"
+    ),
     Pattern("rendezvous", r"Rendezvous(?:Timeout|Closed|State|Graceful\w*)?(?:Error|ExitError)"),
     Pattern(
         "store_wait",
@@ -140,6 +143,10 @@ _PATTERNS = (
     Pattern("launch_failed", r"failed to create containerd task|ImagePullBackOff|ErrImagePull"),
     Pattern("launch_failed", r"CreateContainerError|FailedScheduling"),
     Pattern("restart_loop", r"CrashLoopBackOff|Back-off restarting"),
+    Pattern(  # ColossalAI's; a bad exit code is of the program that it ran
+        "launch_failed",
+        r"failed to run torchrun .* exception: (?!Encountered a bad command exit)",
+    ),
     Pattern("launch_failed", r"Unable to create TCPStore|Task launch for .* failed on node"),
     Pattern("launch_failed", r"slurmstepd: error: execve\(\)|[Aa]pplication launch failed"),
     Pattern("launch_failed", r"Failed to initialize the HCCP process"),

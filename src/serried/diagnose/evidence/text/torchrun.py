@@ -52,6 +52,11 @@ _PATTERNS = (
     ),
     Pattern("exit", r"rank (?P<rank>\d+) status failed cmd .*\bcode (?P<code>-?\d+)"),  # Paddle's
     Pattern("exit", r"first noticed rank (?P<rank>\d+)\) terminated with signal (?P<signal>\d+)"),
+    Pattern(  # an event that torch writes of each worker that failed
+        "exit",
+        r"torchelastic\.worker\.status\.FAILED.*?\"global_rank\": (?P<rank>\d+).*?"
+        r"\"worker_id\": \"(?P<pid>\d+)",
+    ),
     Pattern("mpi_error", r"\*\*\* reported by process \[\d+,(?P<rank>\d+)\]"),
     Pattern(
         "exit",

@@ -32,6 +32,13 @@ _LOST = SignMeaning(
     (_ITS_LOG,),
     0.7,
 )
+_SILENT = replace(
+    _LOST,
+    kinds=("silent",),
+    cause_class=CauseClass.HANG,
+    kind="never_arrived",
+    standing=Standing.WAITS,
+)
 _AT_START = SignMeaning(
     ("task_absent",),
     CauseClass.STARTUP,
@@ -80,6 +87,8 @@ def stall_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     ended = told.ranks(told.of("exit", "task_exit"))
     if lost := [sign for sign in told.of("task_lost") if told.rank(sign.speaker) not in ended]:
         yield candidate(told, _LOST, lost)
+    if silent := told.of("silent"):
+        yield candidate(told, _SILENT, silent)
     if late := told.of("hccl"):
         found = candidate(told, _HCCL, late)
         kind, cause_class, cures = part_of_job(told, late[0])

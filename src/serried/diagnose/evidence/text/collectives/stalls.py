@@ -7,7 +7,8 @@ r"""What Horovod, JAX and Ascend's HCCL print of processes that do not come to a
 
 Signs: ``stall`` (facts ``missing`` or ``ready``: ranks, ``name``: the call), ``task_absent`` (a
 process that JAX's coordination service waited for; fact ``barrier``), ``task_lost`` (one whose
-heartbeat ceased), ``hccl`` (fact ``peer``: whom a rank of Ascend's waits for, within its group).
+heartbeat ceased), ``silent`` (so did that of a part of a program), ``hccl`` (fact ``peer``: whom a
+rank of Ascend's waits for, within its group).
 
 Source: horovod/common/stall_inspector.cc 0.13 to 0.28, xla/tsl/distributed_runtime/coordination.
 
@@ -38,6 +39,7 @@ _LISTS = re.compile(r"Stalled ranks:|^Missing ranks:\s*$")
 _TASK = re.compile(r"^\s*/job:\w+/replica:\d+/task:(\d{1,6})\s*$")
 _BARRIER = re.compile(r"[Bb]arrier timed out\..*?(?:Barrier_id|Id): (\S+)")
 _PATTERNS = (
+    Pattern("silent", r"[Nn]o heartbeat for components|lack of heartbeats from"),
     Pattern("task_lost", r"Task /job:\w+/replica:\d+/task:(?P<rank>\d+) heartbeat timeout"),
     Pattern(
         "rendezvous",

@@ -46,7 +46,9 @@ _PATTERNS = (
     ),
     Pattern("gpu_oom", r"Out of memory error on GPU (?P<gpu>\d+)|cuda runtime error \(2\)"),
     Pattern(
-        "gpu_oom", r"ran out of memory trying to allocate|hip out of memory|out_of_memory: CUDA"
+        "gpu_oom",
+        r"ran out of memory trying to allocate(?!.*not a failure)|hip out of memory|"
+        r"out_of_memory: CUDA",
     ),
     Pattern("gpu_oom", r"No available memory for the cache blocks"),
     Pattern(
