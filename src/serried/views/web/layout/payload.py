@@ -40,13 +40,13 @@ def layout_payload(query: Query, lang: str) -> bytes:
         "meshes": cube_meshes(layout),
         "stage_order": _order(FAMILIES["pp"]),
         "kinds": [_kind(layout, kind.name, lang) for kind in layout.kinds],
-        "shown": [_shown(layout, each, look) for each, look in _looks(shown)],
+        "shown": [_shown(layout, each, look) for each, look in looks_of(shown)],
         "basics": [each._asdict() for each in basics(layout, lang)],
         "explanation": _explanation(query, layout, lang),
         "command": query.command(shown),
     }
     columns = _rank_columns(layout, query.placement) | cube_columns(layout) | _domains(query)
-    for number, (each, look) in enumerate(_looks(shown)):
+    for number, (each, look) in enumerate(looks_of(shown)):
         columns |= _group_columns(layout, query.placement, each, look, number)
     return pack(header, columns)
 
@@ -135,7 +135,7 @@ def _kind(layout: Layout, name: str, lang: str) -> dict[str, Any]:
     }
 
 
-def _looks(shown: Sequence[Shown]) -> list[tuple[Shown, Family]]:
+def looks_of(shown: Sequence[Shown]) -> list[tuple[Shown, Family]]:
     """Pairs each kind with its look; kinds that are no dimension take others in turn."""
     others = [each for each in shown if not each.dim]
     return [

@@ -10,6 +10,7 @@ from serried.views.learn.cards import TermCard, card, card_keys
 from serried.views.learn.document import card_document, lessons_document
 from serried.views.learn.lessons import job_of, lessons
 from serried.views.sentences import say, tell
+from serried.views.web.learn.pictures import lesson_picture
 from serried.views.web.plan.query import read_plan_request
 from serried.views.web.wire.plan_words import given
 from serried.views.web.wire.query import Query, Words, read_count, read_word
@@ -31,8 +32,12 @@ def term_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
 
 
 def learn_answer(lang: str) -> dict[str, Any]:
-    """Returns the lessons, and of every card how it is called."""
-    return lessons_document(lessons(lang)) | {"terms": [_named(key, lang) for key in card_keys()]}
+    """Returns the lessons, what is drawn on each, and of every card how it is called."""
+    told = lessons(lang)
+    return lessons_document(told) | {
+        "pictures": {each.card.key: lesson_picture(each) for each in told},
+        "terms": [_named(key, lang) for key in card_keys()],
+    }
 
 
 def _planned(query: Query, words: Words, lang: str) -> tuple[JobPlan | None, str]:

@@ -8,6 +8,7 @@ import { Waiting } from "../base/waiting.js";
 import { cardElements, found } from "./card.js";
 import { HoverCard } from "./hover.js";
 import { TermMarks } from "./marking.js";
+import { pictureOf } from "./picture.js";
 
 /** @typedef {import("./card.js").Card} Card */
 /** @typedef {import("./card.js").Lesson} Lesson */
@@ -29,8 +30,11 @@ export class LearnDesk {
   /** @param {LearnHost} host */
   constructor(host) {
     this.host = host;
-    /** @type {{lessons: Lesson[], terms: Named[]}} */
-    this.told = { lessons: [], terms: [] };
+    /**
+     * @type {{lessons: Lesson[], terms: Named[],
+     *   pictures: Record<string, import("./picture.js").Picture>}}
+     */
+    this.told = { lessons: [], terms: [], pictures: {} };
     this.toldIn = "";
     /** @type {Map<string, Promise<Card>>} */
     this.cards = new Map();
@@ -125,7 +129,13 @@ export class LearnDesk {
       return make(
         "li",
         {},
-        make("button", { type: "button", "data-plain": true, click: open }, title, card.text),
+        make(
+          "button",
+          { type: "button", "data-plain": true, click: open },
+          title,
+          card.text,
+          pictureOf(this.told.pictures[lesson.key]),
+        ),
       );
     });
     byId("learn-cards").replaceChildren(...cards);
