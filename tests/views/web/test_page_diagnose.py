@@ -134,3 +134,23 @@ def test_a_recorded_run_in_view_is_diagnosed_in_its_tab(page_of: Open, tmp_path:
         assert workbench.read("diagnosis()")["name"] == "first"
         assert workbench.value("world_size") == "2"
         workbench.page.goto("about:blank")
+
+
+def test_of_several_runs_each_is_diagnosed_once_it_is_chosen(page_of: Open, tmp_path: Path) -> None:
+    runs = [
+        Run(pp=2, num_microbatches=2, num_steps=2).write(tmp_path / "first"),
+        Run(pp=4, num_microbatches=4, num_steps=2).write(tmp_path / "second"),
+    ]
+    named = [NamedTrace.read(run.name, read_trace([run]), run) for run in runs]
+    with served(named) as address:
+        workbench = page_of(address, "view=diagnose")
+        workbench.page.wait_for_url("**diagnosed=first*")
+        workbench.settle()
+        options = workbench.page.locator("#diagnose-case option")
+        assert options.all_inner_texts() == ["first", "second: not diagnosed yet"]
+        workbench.page.select_option("#diagnose-case", "run/1")
+        workbench.page.wait_for_url("**diagnosed=second*")
+        workbench.settle()
+        assert options.all_inner_texts() == ["first", "second"]
+        assert workbench.value("world_size") == "4"
+        workbench.page.goto("about:blank")

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from serried.trace.merge.files import RUN_MARK
 from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.opening.folder import recognised_as
 from tests.page import Open
 from tests.trace.recorded_run import Run
 from tests.views.web.opening.samples import FILES
@@ -138,3 +140,19 @@ def test_what_was_served_is_shown_and_a_second_tab_sees_it_too(
         for bench in (page_of(address), page_of(address)):
             assert bench.value("tp") == "4"
             assert "train" in bench.text("#reading-title")
+
+
+def test_while_a_run_is_waited_for_nothing_says_that_none_is_open(
+    page_of: Open, tmp_path: Path
+) -> None:
+    (tmp_path / RUN_MARK).touch()
+    desk = OpeningDesk(waits=True)
+    opening = desk.open(tmp_path, name="run", found=recognised_as(tmp_path, None))
+    with served(desk) as address:
+        page = page_of(address, "view=run").page
+        page.get_by_text("no rank of run has recorded anything yet").wait_for()
+        assert not page.locator("#absent").is_visible()
+        desk.cancel(opening.number)
+        page.locator("#absent").wait_for()
+        assert "No run is open" in page.locator("#absent").inner_text()
+        page.goto("about:blank")

@@ -85,11 +85,7 @@ export class Page {
     this.sharding = makeSharding(this.layout, this.runs, () => closeOthers(this, "sharding"));
     /** @type {ReturnType<typeof makePlan>} */
     this.plan = makePlan(this.layout, this.runs, this.map);
-    /** @type {import("../diagnose/desk.js").DiagnoseDesk<import("../map/heat.js").Heat>} */
-    this.diagnosis = makeDiagnosis(this.layout, this.runs, this.map, {
-      choose: (rank) => this.selection.choose(rank),
-      warmed: () => this.heats.show(),
-    });
+    this.diagnosis = makeDiagnosis(this.layout, this.runs, this.map, () => this);
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map, () => {

@@ -191,10 +191,10 @@ export function makeSchedules(layout) {
  * @param {LayoutDesk} layout
  * @param {import("./runs.js").Runs} runs
  * @param {import("../map/view.js").MapView} map
- * @param {{choose: (rank: number) => void, warmed: () => void}} events
+ * @param {() => Pick<import("./page.js").Page, "selection" | "heats" | "opener">} page
  * @returns {DiagnoseDesk<Heat>}
  */
-export function makeDiagnosis(layout, runs, map, events) {
+export function makeDiagnosis(layout, runs, map, page) {
   const closed = { ...CLOSED.collectives, ...CLOSED.sharding };
   return new DiagnoseDesk({
     store: layout.store,
@@ -206,7 +206,9 @@ export function makeDiagnosis(layout, runs, map, events) {
     isOwn: (shown) => runs.isOwn(shown),
     heatOf: (payload) => new Heat(payload),
     places: { spot: (rank) => map.spot(rank), inView: () => map.inView },
-    ...events,
+    choose: (rank) => page().selection.choose(rank),
+    warmed: () => page().heats.show(),
+    runs: () => page().opener,
   });
 }
 

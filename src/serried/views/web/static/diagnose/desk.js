@@ -14,9 +14,16 @@ import { Waits } from "./waits.js";
 import { evidenceItems, findingCard, items } from "./words.js";
 
 const SIDE_PIXELS = 16;
+/** What a choice begins with that is the number of a run; no name of a file holds it. */
+const RUN = "run/";
 
 /** @typedef {import("./found.js").Case} Case */
 /** @typedef {import("./state.js").DiagnoseState & {view: string}} DiagnoseState */
+/**
+ * @typedef {object} Undiagnosed  runs that are open
+ * @property {{name: string, number: number}[]} undiagnosed  those that nobody has diagnosed
+ * @property {(number: number) => unknown} diagnose
+ */
 /**
  * @template {{values: ArrayLike<number>, ramp(dark: boolean): string[]}} States  the states of
  *   ranks, as they colour the map
@@ -28,6 +35,7 @@ const SIDE_PIXELS = 16;
  * @property {(sent: ArrayBuffer) => States} heatOf  reads the states of ranks that were sent
  * @property {(rank: number) => void} choose   pins a rank
  * @property {() => void} warmed               the map's colours have changed
+ * @property {() => Undiagnosed} runs
  * @property {import("./arrows.js").Places} places   where ranks stand on the map
  */
 
@@ -61,7 +69,10 @@ export class DiagnoseDesk {
       byId("diagnose-verdict").textContent = t("error.server");
     });
     byId("diagnose-case").addEventListener("change", (event) => {
-      this.show(/** @type {HTMLSelectElement} */ (event.target).value, "");
+      const { value } = /** @type {HTMLSelectElement} */ (event.target);
+      const number = Number(value.slice(RUN.length));
+      if (value.startsWith(RUN)) this.host.runs().diagnose(number);
+      else this.show(value, "");
     });
     document.addEventListener("spoken", () => this._tell());
     onThemeChange(() => this._tell());
@@ -234,8 +245,14 @@ export class DiagnoseDesk {
   /** @param {Case} shown @param {import("./found.js").Finding[]} findings */
   _offer(shown, findings) {
     const select = /** @type {HTMLSelectElement} */ (byId("diagnose-case"));
-    select.hidden = this.cases.length < 2;
-    select.replaceChildren(...this.cases.map(({ name }) => make("option", { value: name }, name)));
+    const others = this.host.runs().undiagnosed;
+    select.hidden = this.cases.length + others.length < 2;
+    select.replaceChildren(
+      ...this.cases.map(({ name }) => make("option", { value: name }, name)),
+      ...others.map(({ name, number }) =>
+        make("option", { value: `${RUN}${number}` }, t("diagnose.not_yet", { name })),
+      ),
+    );
     select.value = shown.name;
     const current = Number(this.host.store.state.finding) || 0;
     const cards = findings.map((found, at) =>

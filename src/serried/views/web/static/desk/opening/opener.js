@@ -20,7 +20,8 @@ import { showReading, showSending, told } from "./strip.js";
  * @property {Layout} layout
  * @property {{takeFiles(files: File[]): void, takeOpened(number: number): void}} launch
  * @property {Runs} runs
- * @property {{open(): Promise<unknown>, show(name: string): unknown, take(): unknown}} diagnosis
+ * @property {{open(): Promise<unknown>, show(name: string): unknown, take(): unknown,
+ *   cases: {name: string}[]}} diagnosis
  * @property {{open(name: any): unknown, met(): unknown}} tabs
  */
 /**
@@ -36,7 +37,7 @@ import { showReading, showSending, told } from "./strip.js";
  * @property {() => Promise<unknown>} learn
  * @property {(trace: string) => Promise<unknown>} renew
  * @property {number} trace
- * @property {{run: string, has_evidence: boolean} | undefined} offer
+ * @property {{name: string, has_evidence: boolean}[]} offers
  * @property {Checks} checks
  */
 /**
@@ -59,7 +60,7 @@ export class Opener {
     this.seen = new Set();
     /** Openings that were under way as the page opened. @type {Set<number>} */
     this.served = new Set();
-    /** Runs that were diagnosed for this page. @type {Set<string>} */
+    /** Runs that were diagnosed for this page, by number. @type {Set<number>} */
     this.diagnosed = new Set();
     /** Whether the page shows what it was opened for, so that others of these are put on offer. */
     this.isSettled = false;
@@ -109,13 +110,25 @@ export class Opener {
     void page.layout.waiting.until(page.opened.then(async () => this._take(await given)));
   }
 
-  /** Diagnoses the run in view, once; tells whether that was begun. */
-  diagnose() {
-    const { offer, trace } = this.page.runs;
-    if (!offer?.has_evidence || this.diagnosed.has(offer.run) || isReport()) return false;
-    this.diagnosed.add(offer.run);
+  /** The runs that can be diagnosed and were not yet, by their numbers. */
+  get undiagnosed() {
+    const { runs, diagnosis } = this.page;
+    const known = new Set(diagnosis.cases.map(({ name }) => name));
+    return runs.offers.flatMap(({ has_evidence: can, name }, number) =>
+      can && !this.diagnosed.has(number) && !known.has(name) && !isReport()
+        ? [{ name, number }]
+        : [],
+    );
+  }
+
+  /** Diagnoses a run, that in view if none is named, once; tells whether that was begun. */
+  /** @param {number} [number] */
+  diagnose(number = this.page.runs.trace) {
+    const offer = this.page.runs.offers[number];
+    if (!offer?.has_evidence || this.diagnosed.has(number) || isReport()) return false;
+    this.diagnosed.add(number);
     const request = { method: "POST", headers: HEADERS, body: "" };
-    const begun = ask(`openings/diagnose?trace=${trace}&lang=${language()}`, request);
+    const begun = ask(`openings/diagnose?trace=${number}&lang=${language()}`, request);
     void this.page.waiting.until(begun.then(() => this._follow()));
     return true;
   }
