@@ -98,6 +98,12 @@ def test_a_report_of_a_hang_opens_with_its_verdict_and_the_ranks_on_the_map(
     page = opened(tmp_path / "hang.html")
     assert page.evaluate("serried.state()")["view"] == "diagnose"
     assert "rank 1" in page.locator("main").inner_text()
+    folded = page.locator("#diagnose-cures")
+    assert not folded.is_visible()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert folded.is_visible(), "paper has no clicks"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not folded.is_visible()
     assert page.evaluate("serried.heat(1)"), "the culprit is coloured on the map"
 
 

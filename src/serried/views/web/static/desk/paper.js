@@ -12,7 +12,7 @@ export function layOutForPaper() {
   /** What undoes the layout. @type {(() => void)[]} */
   let undone = [];
   addEventListener("beforeprint", () => {
-    const drawn = FOR_PAPER.map((draw) => draw());
+    const drawn = [...folded().map(unfolded), ...FOR_PAPER.map((draw) => draw())];
     const parts = frames();
     const goesOn = parts.some(scrolls);
     undone = [...parts.map(held), ...drawn];
@@ -33,6 +33,20 @@ function frames() {
   const found = document.querySelectorAll("#centre > section, #schedule-section, .frame");
   const all = /** @type {HTMLElement[]} */ ([...found]);
   return all.filter((each) => each.offsetHeight > 0);
+}
+
+/** Returns what could be opened by a click, which paper has none of. */
+function folded() {
+  const found = document.querySelectorAll("#centre details:not([open])");
+  return /** @type {HTMLDetailsElement[]} */ ([...found]).filter((each) => each.offsetHeight > 0);
+}
+
+/** Opens a part; returns what closes it. @param {HTMLDetailsElement} part */
+function unfolded(part) {
+  part.open = true;
+  return () => {
+    part.open = false;
+  };
 }
 
 /** @param {HTMLElement} part */

@@ -1,7 +1,7 @@
 // The desk of the Diagnose tab: what went wrong in a job, with whom, on what ground.
 
 import { byId, make } from "../base/dom.js";
-import { language, t } from "../base/i18n.js";
+import { counted, language, t } from "../base/i18n.js";
 import { askDocument, askPayload } from "../base/questions.js";
 import { onThemeChange, theme } from "../base/theme.js";
 import { Waiting } from "../base/waiting.js";
@@ -216,7 +216,7 @@ export class DiagnoseDesk {
     if (missing && !finding.ranks?.length) missing.open = true;
     fill("diagnose-evidence", evidenceItems(finding));
     const count = finding.evidence.length;
-    byId("diagnose-quotes").textContent = t("diagnose.evidence", { count });
+    byId("diagnose-quotes").textContent = counted("diagnose.evidence", count);
     this._offer(shown, diagnosis.findings);
     this.arrows.show(this.heat ? this.states.waits : null);
   }
