@@ -84,3 +84,14 @@ def test_figures_that_a_damaged_line_lost_are_those_of_another_rank(tmp_path: Pa
     assert cause is not None and cause.collective is not None
     assert (cause.kind, cause.ranks) == ("timeout_unknown", None)
     assert (cause.collective.op, cause.collective.numel_in) == ("ALLREDUCE", 8)
+
+
+def test_a_line_that_breaks_off_before_its_collective_still_tells_the_group(tmp_path: Path) -> None:
+    whole = f"[rank0]:[E1 ProcessGroupNCCL.cpp:6] [Rank 0] Watchdog caught WorkNCCL({WORK}{RAN}"
+    cut = (
+        "[rank0]:[E1 ProcessGroupNCCL.cpp:9] [PG ID 0 PG GUID 0(default_pg) Rank 0] Process group "
+    )
+    end = "watchdog thread terminated with exception: [Rank 0] Watchdog caught collective opera"
+    cause = first_cause(tmp_path, whole, cut + end)
+    assert cause is not None and cause.collective is not None
+    assert (cause.collective.group, cause.collective.op) == ("default_pg", "ALLREDUCE")

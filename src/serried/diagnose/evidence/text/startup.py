@@ -85,6 +85,11 @@ _PATTERNS = (
     Pattern("rendezvous", r"DeadlineExceeded|[rR]endezvous.*(?:timed out|TIMEOUT)"),
     Pattern("rendezvous", r"Timed out .*waiting for (?:the )?(?:barrier|rendezvous)"),
     Pattern("environment", r"environment variable (?P<variable>\w+) expected, but not set"),
+    Pattern(
+        "environment",
+        r"^KeyError: '(?P<variable>(?:LOCAL_)?RANK|(?:LOCAL_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|"
+        r"SLURM_(?:PROCID|LOCALID)|OMPI_COMM_WORLD_(?:LOCAL_)?RANK)'\s*$",
+    ),
     Pattern("duplicate_gpu", r"Duplicate GPU detected ?: ?rank (?P<one>\d+) and rank (?P<two>\d+)"),
     Pattern(
         "store_wait",

@@ -36,8 +36,9 @@ def logged_waits(told: LoggedSigns) -> list[LoggedWait]:
     """Returns the waits of all ranks in the order of the log, each rank's collective once."""
     states = told.of("status")
     waits: dict[object, LoggedWait] = {}
-    meeting, group = _only_meeting(told, states or told.of("group_told"))
-    for sign in told.of("timeout"):
+    figures, cut = _parted(told, told.of("timeout"))
+    meeting, group = _only_meeting(told, states or told.of("group_told") or cut)
+    for sign in figures:
         facts, rank = sign.collective or CollectiveFacts(), told.rank(sign.speaker)
         state = _state(told, states, rank, facts)
         wait = _joined(rank, facts, sign, state)
@@ -54,6 +55,21 @@ def logged_waits(told: LoggedSigns) -> list[LoggedWait]:
         else w
         for w in waits.values()
     ]
+
+
+def _parted(told: LoggedSigns, timeouts: Sequence[Sign]) -> tuple[list[Sign], list[Sign]]:
+    """Returns the time-outs, and those that repeat one of their rank and break off before it."""
+    whole = told.ranks(s for s in timeouts if s.collective and s.collective.seq is not None)
+    cut = [
+        s
+        for s in timeouts
+        if s.collective
+        and s.collective.group
+        and s.collective.seq is None
+        and s.collective.op is None
+        and told.rank(s.speaker) in whole
+    ]
+    return [sign for sign in timeouts if sign not in cut], cut
 
 
 def _is_idle(facts: CollectiveFacts) -> bool:
