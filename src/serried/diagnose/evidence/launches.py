@@ -121,7 +121,7 @@ def _parted(nodes: Sequence[Path], runs: Mapping[Path, list[Path]]) -> list[list
 
 @dataclass(frozen=True)
 class _Span:
-    """When torchrun made a node's folder, and when a rank last wrote into it; seconds."""
+    """Holds when torchrun made a node's folder, and when a rank last wrote there, in seconds."""
 
     begin: float
     end: float

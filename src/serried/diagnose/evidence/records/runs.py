@@ -71,7 +71,7 @@ class _Told:
     """The boot of its host, and how often the job had been started anew."""
     begun_ns: int
     alive_ns: int
-    """Of its last sign of life, or of its begin."""
+    """The time of its last sign of life; that of its begin where it gave none."""
 
 
 def _last(runs: Mapping[str, Sequence[_Told]]) -> str:
