@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from serried.views.cli.greeting import QUESTIONS
 from tests.conftest import Call
+
+TRAIN = b"""torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 2 \\
+  --num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 128 \\
+  --max-position-embeddings 128 --micro-batch-size 1 --global-batch-size 8 --vocab-size 512
+"""
 
 
 def test_serried_alone_says_which_command_answers_which_question(serried: Call) -> None:
@@ -16,6 +22,16 @@ def test_serried_alone_says_which_command_answers_which_question(serried: Call) 
 
 def test_serried_alone_greets_in_the_chosen_language(serried: Call) -> None:
     assert "哪个 rank 卡住或变慢，为什么" in serried("--lang", "zh").out
+
+
+@pytest.mark.parametrize("command", [each for each, _ in QUESTIONS if "--" in each])
+def test_a_command_that_the_greeting_shows_runs_as_it_stands(
+    serried: Call, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.sh").write_bytes(TRAIN)
+    answer = serried(*command.split())
+    assert (answer.code, answer.err) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,19 @@ def test_a_page_of_evidence_alone_opens_on_its_diagnosis(page_of: Open, tmp_path
         assert workbench.read("diagnosis()") is None
 
 
+def test_a_link_to_a_diagnosis_that_is_not_open_says_so_and_offers_those_that_are(
+    page_of: Open, tmp_path: Path
+) -> None:
+    (tmp_path / "console.log").write_text(KILLED)
+    with served(cases=[read_case(tmp_path / "console.log")]) as address:
+        workbench = page_of(address, "view=diagnose&diagnosed=other.log&lang=en")
+        assert "diagnosis other.log, which is not open here" in workbench.text("#absent")
+        workbench.page.locator("#absent button", has_text="console.log").click()
+        workbench.page.wait_for_url("**diagnosed=console.log*")
+        workbench.settle()
+        assert "rank 5" in workbench.read("diagnosis()")["verdict"]
+
+
 def test_the_example_of_a_hang_draws_its_chain_and_its_cards_set_map_and_address(
     page_of: Open, plain: str
 ) -> None:

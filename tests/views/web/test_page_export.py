@@ -190,6 +190,7 @@ def test_moves_idle_time_statistics_and_cards_are_saved_too(page_of: Open, full:
     idle = rows_of(saved(workbench, "schedule-idle", "csv"))
     total = sum(float(row[2]) for row in idle[1:])
     assert {row[0] for row in idle[1:]} == {"gpipe"} and total == pytest.approx(4 * 3 * 3)
+    assert "torchrun" in saved(workbench, "launch-megatron", "txt").read_text(encoding="utf-8")
     workbench.click("#exports-close")
 
     workbench = opened(page_of, full, "view=run")

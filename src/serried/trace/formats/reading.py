@@ -31,7 +31,7 @@ from serried.trace.formats.paddle.dynamic import (
     paddle_dynamic_trace,
     read_records,
 )
-from serried.trace.formats.paddle.folder import holds_paddle_logs
+from serried.trace.formats.paddle.folder import holds_paddle_logs, is_worker_log
 from serried.trace.formats.paddle.log import read_paddle_logs
 from serried.trace.formats.paddle.trace import paddle_trace
 from serried.trace.formats.straggler.table import is_straggler_table
@@ -119,7 +119,7 @@ def _read(
         return read_store(paths[0])
     if len(paths) == 1 and paths[0].suffix == ".parquet" and paths[0].is_file():
         return straggler_trace(paths[0])
-    if any(path.is_dir() and holds_paddle_logs(path) for path in paths):
+    if any(is_worker_log(path) or (path.is_dir() and holds_paddle_logs(path)) for path in paths):
         return _paddle(paths, sizes)
     if records := _records(paths):
         return paddle_dynamic_trace([read_records(path) for path in records], sizes)

@@ -19,6 +19,7 @@ from serried.views.web.opening.apart import ReaderProcess
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.folder import recognised_as
 from serried.views.web.opening.kinds import TABS, Kind
+from serried.views.web.trace.findings import findings_answer
 from serried.views.web.wire.coming import Coming
 from tests.trace.alike import differences
 from tests.trace.recorded_run import Run
@@ -49,6 +50,23 @@ def test_a_file_of_every_kind_is_opened_under_a_name_of_no_meaning(
         assert told["check"] == 0
     else:
         assert told["question"] or told["files"] == ["download"]
+    desk.close()
+
+
+@pytest.mark.parametrize("which", ["paddle log", "kineto", "chrome"])
+def test_a_trace_that_was_dropped_is_called_by_its_own_name(which: str, tmp_path: Path) -> None:
+    _, name, make = FILES[which]
+    desk = OpeningDesk()
+    copy = desk.folder() / name
+    copy.write_bytes(make(tmp_path))
+    opening = desk.open(copy, name)
+    assert desk.settle(WAIT_S)
+    assert opening.problem is None
+    (trace,) = desk.traces
+    assert trace.trace.run == opening.found_at["run"]
+    assert copy.parent.name not in trace.trace.run, "a link to it is to nothing the next time"
+    told = findings_answer(trace)
+    assert str(copy.parent.parent) not in str(told), "a command names a copy that goes"
     desk.close()
 
 

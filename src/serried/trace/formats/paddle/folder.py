@@ -27,6 +27,11 @@ def holds_paddle_logs(folder: Path) -> bool:
     return any(logs_in(place) for place in (folder, *_machines(folder).values()))
 
 
+def is_worker_log(path: Path) -> bool:
+    """Tells whether ``path`` is itself a ``workerlog.N``, one device's log of a folder of them."""
+    return bool(_LOG.fullmatch(path.name)) and path.is_file()
+
+
 def log_folders(folder: Path, multi_machine: bool | None) -> dict[str, Path]:
     """Returns the folders that hold logs, by the name of their machine.
 

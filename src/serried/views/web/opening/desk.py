@@ -273,21 +273,37 @@ class OpeningDesk:
         if opening.state != "reading":
             return
         found: dict[str, int | str] = {}
-        if opened.traces:
-            found |= {"trace": len(self.traces), "run": opened.traces[0].trace.run}
+        traces = [self._given(each, opening) for each in opened.traces]
+        if traces:
+            found |= {"trace": len(self.traces), "run": traces[0].trace.run}
         if opened.checks:
             found |= {"check": len(self.checks)}
         taken = {each.name for each in self.cases}
         cases = [replace(each, name=_free(each.name, taken)) for each in opened.cases]
-        if self._folder is not None and opening.place.is_relative_to(self._folder):
+        if self._is_copied(opening.place):
             cases = [replace(each, place=None) for each in cases]  # nobody writes to a copy
         if cases:
             found |= {"case": cases[0].name}
-        self.traces += opened.traces
+        self.traces += traces
         self.checks += opened.checks
         self.cases += cases
         opening.found_at, opening.files = found, opened.files
         opening.question = opened.question
+
+    def _given(self, named: NamedTrace, opening: Opening) -> NamedTrace:
+        """Returns a trace that commands and links call as its user does, not by a copy's path."""
+        copies = self._folder
+        if copies is None or named.place is None or not self._is_copied(named.place):
+            return named
+        # A trace that names no run is called after its folder: the copy's, another one each time.
+        is_nameless = named.trace.run in {each.name for each in copies.iterdir()}
+        trace = replace(named.trace, run=named.name) if is_nameless else named.trace
+        is_dropped = self._is_copied(opening.place)
+        return replace(named, trace=trace, given=named.name if is_dropped else opening.place)
+
+    def _is_copied(self, place: Path) -> bool:
+        """Tells whether a place holds a copy of what was dropped, or links to what is read."""
+        return self._folder is not None and place.is_relative_to(self._folder)
 
     def _fail(self, opening: Opening, error: SerriedError) -> None:
         if opening.state == "reading":

@@ -37,6 +37,7 @@ BY_NUMBER: Mapping[Kind, tuple[re.Pattern[str], str]] = {
     Kind.PADDLE_RECORDS: (_RECORDS, "profile_record_tmp_file_for_rank_{number}"),
 }
 """How files are called that a number tells apart, and how they are called anew."""
+_BY_FOLDER = (Kind.RECORDING, Kind.PADDLE_LOG)
 Named = dict[str, str]
 """Names that readers know, by the names that a user gave."""
 
@@ -53,8 +54,8 @@ def staged(place: Path, found: Recognised, folder: Callable[[], Path]) -> list[P
             return [place / each for each in runs]
     names = known_names(place, found)
     is_known = all(PurePosixPath(old).name == PurePosixPath(new).name for old, new in names.items())
-    # A recording is read by its folder, where one file of a run may be wanted alone.
-    if is_known and not (place.is_file() and found.kind is Kind.RECORDING):
+    # What is read by its folder is linked into one of its own where a file of it is wanted alone.
+    if is_known and not (place.is_file() and found.kind in _BY_FOLDER):
         return [place]
     made = folder()
     for old, new in names.items():

@@ -51,7 +51,7 @@ def findings_answer(named: NamedTrace) -> dict[str, Any]:
 def _found(named: NamedTrace) -> dict[str, Any]:
     trace, analysis = named.answers.judged
     verdict = run_verdict(trace, analysis)
-    places = [named.place or named.name]
+    places = [named.given or named.place or named.name]
     lines = {
         lang: verdict_lines(trace, analysis, verdict, places=places, lang=lang)
         for lang in LANGUAGES

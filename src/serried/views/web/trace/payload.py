@@ -53,6 +53,8 @@ class NamedTrace:
     """A trace of fewer spans is sent whole."""
     place: Path | None = None
     """Where it was read from."""
+    given: Path | str | None = None
+    """What a user calls it, where it was read from a copy or from links; its place otherwise."""
     gpus: GpuTrace | None = None
     """The profile of GPUs that it draws; None where it is a run that was recorded."""
 

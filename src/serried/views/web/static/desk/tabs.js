@@ -4,6 +4,7 @@ import { byId, make } from "../base/dom.js";
 import { has, t } from "../base/i18n.js";
 import { TABS } from "../base/tabs.js";
 import { hideTip } from "../base/tip.js";
+import { EXAMPLE } from "../diagnose/state.js";
 import { EXAMPLES, showExamples } from "./examples.js";
 import { Tour } from "./tour.js";
 
@@ -14,7 +15,7 @@ import { Tour } from "./tour.js";
  *   schedules: {take(): Promise<unknown>},
  *   selection: import("./selection.js").Selection,
  *   learn: {take(): Promise<unknown>},
- *   opener?: {diagnose(): boolean},
+ *   opener?: {diagnose(): boolean, isBusy: boolean},
  * }} Tabbed  the page around the tabs
  */
 
@@ -74,9 +75,9 @@ export class Tabs {
     }
     const isAbsent = {
       run: !page.runs.isShown,
-      diagnose: !page.diagnosis.cases.length && !page.diagnosis.shown,
+      diagnose: !page.diagnosis.shown && (!page.diagnosis.cases.length || this._isElsewhere),
     };
-    if (view === "diagnose" && isAbsent.diagnose && page.opener?.diagnose())
+    if (view === "diagnose" && isAbsent.diagnose && !this._isElsewhere && page.opener?.diagnose())
       isAbsent.diagnose = false;
     const absent = /** @type {Record<string, boolean>} */ (isAbsent)[view] ?? false;
     byId("absent").hidden = !absent;
@@ -86,12 +87,36 @@ export class Tabs {
     void page.learn.take();
   }
 
+  /** Whether the address names a diagnosis that is neither open here nor of the run in view. */
+  get _isElsewhere() {
+    const { store, diagnosis, runs, opener } = this.page;
+    const { diagnosed } = store.state;
+    if (!diagnosed || diagnosed === EXAMPLE || opener?.isBusy) return false;
+    return !diagnosis.shown && diagnosed !== runs.offer?.name;
+  }
+
   /** Says how something comes into an empty tab; of a hang there is an example. */
   _absent() {
     const told = t(`absent.${this.view}`);
     if (this.view !== "diagnose") return [told];
-    const open = () => void this.page.visit(EXAMPLES.hang);
-    return [told, " ", make("button", { type: "button", click: open }, t("example.hang"))];
+    const { page } = this;
+    const hang = choice(t("example.hang"), () => void page.visit(EXAMPLES.hang));
+    if (!this._isElsewhere) return [told, " ", hang];
+    const other = t("absent.other", { name: page.store.state.diagnosed });
+    const cases = page.diagnosis.cases.map(({ name }) =>
+      choice(name, () => page.diagnosis.show(name)),
+    );
+    const { offer } = page.runs;
+    if (offer?.has_evidence && !cases.length)
+      cases.push(choice(offer.name, () => this._diagnose()));
+    const ways = cases.length ? [t("absent.open"), ...cases] : [told, hang];
+    return [other, ...ways].flatMap((each) => [each, " "]);
+  }
+
+  /** Diagnoses the run in view in place of what the address names. */
+  _diagnose() {
+    this.page.store.step({ diagnosed: "" });
+    this.show();
   }
 
   /** Lays the form as a strip or a column, and folds there what would lie over the picture. */
@@ -112,4 +137,9 @@ export class Tabs {
     left.hidden = !left.hidden;
     byId("left-toggle").setAttribute("aria-expanded", String(!left.hidden));
   }
+}
+
+/** @param {string} name @param {() => void} click */
+function choice(name, click) {
+  return make("button", { type: "button", click }, name);
 }

@@ -30,7 +30,7 @@ export function openExports(page) {
       },
     ]),
   );
-  const hasJob = page.store.state.view !== "schedule" && page.layout.scene;
+  const hasJob = page.layout.scene;
   byId("exports-list").replaceChildren(
     ...part("export.pictures", pictures),
     ...part("export.tables", tables),
