@@ -118,3 +118,10 @@ def test_a_host_that_sent_nothing_to_a_collection_is_no_fault_of_the_job(tmp_pat
     assert [str(note) for note in found.notes] == [
         "nothing of host node2 is here: it sent nothing whole as the evidence was collected"
     ]
+
+
+def test_stacks_whose_name_tells_no_process_are_not_passed_over(tmp_path: Path) -> None:
+    stack = 'Thread 4 (idle): "MainThread"\n    get (queue.py:170)\n    main (train.py:9)\n'
+    (tmp_path / "pyspy.txt").write_text(stack, "utf-8")
+    [note] = diagnosed(gather([tmp_path])).notes
+    assert str(note).startswith("pyspy.txt holds the stacks of a process, and its name tells no")

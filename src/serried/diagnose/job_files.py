@@ -155,6 +155,14 @@ class JobFiles:
     def _keep_stack(self, text: str, name: str, *, is_fatal: bool) -> None:
         rank = file_rank(name)
         found = main_stack(list(stacks_of(text, name)))
+        if rank is None and found is not None and not is_fatal:
+            self.notes.append(
+                said(
+                    "{name} holds the stacks of a process, and its name tells no rank: name it "
+                    "after its rank, as stack_rank_3.txt, and it is read",
+                    name=name,
+                )
+            )
         if rank is None or found is None:
             return
         if is_fatal and rank in self.left.stacks:
