@@ -148,6 +148,17 @@ def test_a_launcher_whose_helper_was_killed_has_lost_no_node(causes_of: CausesOf
             "Error in launcher: num_nodes_waiting = rdzv_handler.num_nodes_waiting()",
             "node_lost",
         ),
+        ("NVRM: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x62)", "hardware"),
+        ("Detected clocks event due to thermal violation in GPU 2. Verify the fans", "hardware"),
+        (
+            "Warning Evicted 2m kubelet Pod ephemeral local storage usage exceeds 5Gi",
+            "storage",
+        ),
+        ('Usage of EmptyDir volume "scratch" exceeds the limit "64Gi".', "storage"),
+        ("salloc: Prolog failure on node host-6", "startup"),
+        ("I 12-10 controller.py:118] Cluster is preempted (status: INIT).", "external_stop"),
+        ("urllib.error.HTTPError: HTTP Error 503: Slow Down", "storage"),
+        ("etcd.EtcdKeyNotFound: Key not found : /torch/elastic/store", "startup"),
         (
             "ValueError: rank 0 loaded, but there are other ranks that didn't finish loading",
             "hang",
@@ -160,3 +171,45 @@ def test_words_of_a_system_tell_their_class_and_accuse_nobody(
     cause = causes_of(row)[0]
     assert cause.cause_class.value == cause_class
     assert not cause.ranks
+
+
+LEFT = (
+    "WARNING: The node 'worker-1_17_0' has failed to shutdown the rendezvous 'none' due to an "
+    "error of type RendezvousConnectionError."
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "cause_class"),
+    [
+        (("[default] Rendezvous'ing worker group",), "startup"),
+        (
+            ("[default] Rendezvous'ing worker group", "[default] Rendezvous complete for workers."),
+            "node_lost",
+        ),
+    ],
+)
+def test_a_launcher_that_leaves_tells_whether_its_workers_had_started(
+    causes_of: CausesOf, before: tuple[str, ...], cause_class: str
+) -> None:
+    assert causes_of(*before, LEFT)[0].cause_class.value == cause_class
+
+
+def test_a_rendezvous_that_is_gone_once_the_training_is_done_is_nothing(
+    causes_of: CausesOf,
+) -> None:
+    assert not causes_of("Training complete", LEFT)
+
+
+def test_ras_finds_ranks_of_a_communicator_in_different_states(causes_of: CausesOf) -> None:
+    [cause] = causes_of(
+        "#0-0 (9e17999afaa87dbb) MISMATCH",
+        "  Communicator ranks have different status",
+        "  30 ranks have status RUNNING",
+        "  2 ranks have status FINALIZE",
+        "  Rank 4 -- GPU 4 managed by process 507289 on node host-1",
+    )
+    assert cause.cause_class is CauseClass.HANG
+    assert not cause.ranks
+    assert cause.collective is not None
+    assert cause.collective.group == "comm 9e17999afaa87dbb"

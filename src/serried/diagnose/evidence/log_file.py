@@ -84,6 +84,7 @@ _TELLING = re.compile(
     rb"verflow|isconnect|task timeout|Duplicate GPU|BackOff|Machine Check|running collective|"
     rb"lagging|world_rank=|returned nan|num_local_procs|node.rank|nproc|al_ranks=|low on resource|"
     rb"REEMPT|NotReady|NodeLost|JobState=|xitCode|^N(?:am|od)e: |^ +(?:Last )?State: |0/\d+ +Error|"
+    rb"Etcd|have status|xceeds|"
     rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
     rb"owering |Power key|\(total\)|per comm|NCOMPLETE|nresponsive|NodeStatus|"
     rb"of? heartbeat| KV cache|pile takes|ing weights|AdmissionError|DUE TO|\bD\w{0,4} +\w+_|"

@@ -55,6 +55,21 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("gpu_reset",),
+        CauseClass.HARDWARE,
+        "hw_reset",
+        Standing.HARDWARE,
+        (
+            said(
+                "the driver refuses work for a GPU until it is reset, after an error that it "
+                "could not recover from"
+            ),
+        ),
+        (DRAIN, OTHER_NODE),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
         ("gsp",),
         CauseClass.HARDWARE,
         "hw_gsp",

@@ -19,6 +19,9 @@ _LASTING = (CauseClass.HARDWARE, CauseClass.NUMERICS, CauseClass.STRAGGLER)
 _CLOSING = (CauseClass.EXTERNAL_STOP, CauseClass.NETWORK)
 """What ends a job from outside, or closes its connections, once it is done."""
 
+_LAUNCHER_GONE = "agent_lost"
+"""The first launcher to end takes the rendezvous with it, and the others complain."""
+
 HasPassed = Callable[[str, int, int], bool]
 """Tells by steps, or by the line of a good end, whether a job got over a line of a log."""
 
@@ -36,7 +39,8 @@ def still_standing(
         ends = {source: done.get(source, 0) for source in lines}
         is_over = bool(lines) and cause.cause_class not in _LASTING and not anew & set(lines)
         is_past = all(has_passed(s, max(each), ends[s]) for s, each in lines.items())
-        is_closing = cause.cause_class in _CLOSING or standing >= Standing.NOTICED
+        is_leaving = cause.cause_class in _CLOSING or cause.kind == _LAUNCHER_GONE
+        is_closing = is_leaving or standing >= Standing.NOTICED
         is_end = is_closing and all(0 < ends[s] < min(each) for s, each in lines.items())
         if not (is_over and (is_past or is_end)):
             yield standing, cause

@@ -15,6 +15,21 @@ from serried.finding import said
 _FIRST = said("look at what rank 0 does: it opens the store when it reaches init_process_group")
 _FIREWALL = said("open the port between the hosts (nc -vz HOST PORT), and check MASTER_ADDR")
 
+_RENDEZVOUS = SignMeaning(
+    ("rendezvous", "store_wait"),
+    CauseClass.STARTUP,
+    "init_rendezvous",
+    Standing.WAITS,
+    (
+        said(
+            "the ranks did not find one another at the start: the rendezvous failed or ran out "
+            "of time"
+        ),
+    ),
+    (_FIRST, _FIREWALL),
+    0.7,
+    "unknown",
+)
 _MEANINGS = (
     SignMeaning(
         ("clients",),
@@ -55,21 +70,7 @@ _MEANINGS = (
         0.85,
         "unknown",
     ),
-    SignMeaning(
-        ("rendezvous", "store_wait"),
-        CauseClass.STARTUP,
-        "init_rendezvous",
-        Standing.WAITS,
-        (
-            said(
-                "the ranks did not find one another at the start: the rendezvous failed or ran "
-                "out of time"
-            ),
-        ),
-        (_FIRST, _FIREWALL),
-        0.7,
-        "unknown",
-    ),
+    _RENDEZVOUS,
     SignMeaning(
         ("hosts_awaited",),
         CauseClass.STARTUP,
@@ -291,9 +292,19 @@ def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
             yield replace(each, cause=stall)
         else:
             yield each
+    yield from _unmet(told)
     yield from _ids(told)
     yield from _store_barriers(told)
     yield from _store_waits(told)
+
+
+def _unmet(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields that a launcher ended in the rendezvous, where it says no more than that it left."""
+    left = told.of("agent_lost")
+    states = told.of("rendezvous_begun", "rendezvous_met")
+    is_open = bool(states) and states[-1].kind == "rendezvous_begun"
+    if left and is_open and all("last" in sign.facts for sign in left):
+        yield candidate(told, _RENDEZVOUS, left)
 
 
 def _is_of_watch(told: LoggedSigns, start: RankedCause) -> bool:

@@ -2,8 +2,8 @@
 
 Signs: ``task_oom`` (the scheduler saw the host's memory run out), ``cancelled`` (fact ``why``),
 ``interrupted`` (a person's ctrl-C), ``node_lost``, ``task_exit`` (facts ``tasks``, ``code`` or
-``how``), ``evicted``, ``evicted_for`` (fact ``what``: what the node was low on), ``killed_word``
-(a shell's ``Killed``), ``task_segfault``.
+``how``), ``evicted``, ``evicted_for`` (facts ``what``: what the node was low on, ``spent``: what
+the pod used up), ``killed_word`` (a shell's ``Killed``), ``task_segfault``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2024-04-20 DUE TO TIME LIMIT ***"
@@ -39,7 +39,7 @@ _FIRST = (
     Pattern(
         "cancelled",
         r"Preempted by (?:pod|a pod)\b|[Pp]reemption signal|imminent node shutdown|"
-        r"(?:[Jj]ob|[Nn]ode|[Ii]nstance|[Pp]od|VM|[Tt]rial|[Tt]ask|[Ww]orker|[Ww]orkload)\S*"
+        r"(?:[Jj]ob|[Nn]ode|[Cc]luster|[Ii]nstance|[Pp]od|VM|[Tt]rial|[Tt]ask|[Ww]orker|[Ww]orkload)\S*"
         r"(?: \S+)? (?:was |has been |is |got )(?:being )?(?P<why>preempted|suspended)(?![/,\w])",
     ),
     Pattern(
@@ -84,6 +84,11 @@ _FIRST = (
     Pattern("task_oom", r"The node was low on resource: memory"),
     Pattern("evicted_for", r"The node was low on resource: (?P<what>[\w\-]+)"),
     Pattern("evicted_for", r"The node had condition: \[(?P<what>DiskPressure|PIDPressure)"),
+    Pattern(
+        "evicted_for",
+        r"(?:[Pp]od |its local |Usage of )"
+        r"(?P<spent>ephemeral (?:local )?storage|EmptyDir volume)\b.*(?:exceeds|limit)",
+    ),
     Pattern("evicted", r"(?:reason|Reason|status)[:=\" ]+Evicted"),
     Pattern("node_lost", r"Node failure on (?P<host>[\w.\-]+)"),
     Pattern("node_lost", r"[Nn]ode (?P<host>[\w.\-]+) has been marked (?:DOWN|down)"),

@@ -6,7 +6,8 @@ nobody set), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``ncc
 ``group_rank``: who waits, ``peer``: who has not published, of two who exchange messages ``low``),
 ``duplicate_gpu``, ``environment`` (fact ``variable``), ``restart_loop`` (a container that ends each
 time it is started), ``store_lost`` (rank 0's store went away; it follows from something else),
-``agent_lost`` (so did the launcher that holds the rendezvous).
+``agent_lost`` (so did the launcher that holds the rendezvous; fact ``last`` where a launcher says
+so as it ends), ``rendezvous_begun``, ``rendezvous_met``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = ("RuntimeError: [1] is setting up NCCL communicator and retreiving ncclUniqueId from [0] "
@@ -63,9 +64,11 @@ _PATTERNS = (
         r"[Ff]ailed to connect to (?:\[)?(?P<address>[\w.\-:]+?)\]?:(?P<port>\d+).*"
         r"(?:TCPStore|c10d|rendezvous)",
     ),
+    Pattern("rendezvous_begun", r"Rendezvous'ing worker group"),
+    Pattern("rendezvous_met", r"Rendezvous complete for workers"),
     Pattern(
         "agent_lost",
-        r"has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous .*"
+        r"has failed to (?:send a keep-alive heartbeat to|(?P<last>shutdown)) the rendezvous .*"
         r"RendezvousConnectionError",
     ),
     Pattern(  # a frame of the launcher's watch over workers that have started
@@ -75,6 +78,7 @@ _PATTERNS = (
     Pattern(
         "rendezvous", r"Stop_waiting response is expected|RayTaskError\(Dist(?:Store|Network)Error"
     ),
+    Pattern("rendezvous", r"\betcd\.Etcd\w+"),
     Pattern("rendezvous", r"Rendezvous(?:Timeout|Closed|State|Graceful\w*)?(?:Error|ExitError)"),
     Pattern(
         "store_wait",
@@ -125,7 +129,8 @@ _PATTERNS = (
     Pattern(
         "launch_failed",
         r"srun: error: (?:Unable to (?:create step|allocate resources|confirm allocation)|"
-        r"task \S+ launch failed)|sbatch: error:|salloc: error: Job submit",
+        r"task \S+ launch failed)|sbatch: error:|salloc: error: Job submit|"
+        r"[Pp]rolog (?:failure|failed|hung)\b|launch[ _]failed[ _]requeued",
     ),
     Pattern(
         "launch_failed",

@@ -170,6 +170,21 @@ def ras_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what NCCL's RAS says of ranks that are behind, ahead, or do not answer."""
     if signs := told.of("ras_counts"):
         yield _counts(told, signs[-1], signs)
+    if states := told.of("ras_status"):
+        cause = Cause(
+            CauseClass.HANG,
+            "ras_mismatch",
+            None,
+            said(
+                "NCCL's RAS finds ranks of one communicator in different states, some starting or "
+                "ending it: if a second report says the same, they are stuck there"
+            ),
+            confidence=0.5,
+            quotes=quotes(states),
+            collective=states[0].collective,
+            cures=(_STACKS_OF_BOTH,),
+        )
+        yield RankedCause(cause, Standing.WAITS, told.place(states[0]))
     if missing := told.of("ras_missing"):
         parts = [sign for sign in told.of("ras_absent") if sign.facts["is_part"]]
         cause = Cause(

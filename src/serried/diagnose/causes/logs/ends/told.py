@@ -50,7 +50,10 @@ _TOLD = (
         CauseClass.STORAGE,
         "disk_full",
         Standing.EXHAUSTED,
-        (said("the scheduler ended {who}: the node was low on {what}"),),
+        (
+            said("the scheduler ended {who}: the node was low on {what}"),
+            said("the scheduler ended {who}: more {spent} was used than its limit allows"),
+        ),
         (OWN_VOLUME,),
         0.9,
         "unknown",

@@ -9,8 +9,9 @@
       Rank 7 has launched up to operation 639 -- GPU 7 managed by ...     alone in its minority
 
 Signs: ``ras_counts`` (facts ``counts``: tuples of a number of ranks and their counter; ``listed``:
-the ranks of the minorities), ``ras_missing`` (a process that does not
-answer) and ``ras_absent`` (fact ``ranks``: the rank of the communicator that it holds). A
+the ranks of the minorities), ``ras_status`` (ranks start, run or end at one time), ``ras_missing``
+(a process that does not answer) and ``ras_absent`` (fact ``ranks``: the rank of the communicator
+that it holds). A
 communicator counts its own ranks: where the report's tables tell that it holds fewer than the job,
 fact ``is_part`` says so.
 
@@ -40,6 +41,10 @@ _NUMBERS = re.compile(r"^\s*\d[\d\s\-]*$")
 _GROUP = re.compile(r"^\s*(?P<group>\d+)\s+\d+\s+\d+\s+[\d\-]+\s+(?P<size>\d+)\s+\d+\s+[A-Z]")
 """A row of the table of communicators: its fifth number is that of the ranks of each."""
 _OP = re.compile(r"Communicator ranks have different (\w+) operation counts")
+_STATUS = re.compile(
+    r"Communicator ranks have different status|\d+ ranks have status [A-Z]+|"
+    r"Rank \d+ has status [A-Z]+ -- "
+)
 _LAUNCHED = (
     r"(?:have|has) (?:(?:launched|enqueued) up to operation (?P<count>\d+)|"
     r"not (?:launched|enqueued) any operations?)"
@@ -91,6 +96,10 @@ class RasReport:
             self._begin(found["comm"], self._sizes.get(found["group"]))
         elif found := _OP.search(line.text):
             self._op, self._counts, self._listed = found[1], [], []
+        elif _STATUS.search(line.text):
+            group = CollectiveFacts(group=f"comm {self._comm}" if self._comm else None)
+            yield Sign("ras_status", line.quote, line.speaker, line.time, group)
+            return
         elif counts := [_count(found) for found in _COUNT.finditer(line.text)]:
             self._counts += counts
         elif (self._op or self._counts) and (found := _LISTED.search(line.text)):

@@ -1,7 +1,8 @@
 """What the kernel log tells: the OOM killer, Xid and SXid, ECC, lost GPUs, panics, thermal limits.
 
 Signs: ``xid`` (code; fact ``pci``, ``previous``: the Xid that it follows), ``sxid``, ``bus`` (a GPU
-fell off the bus), ``gpu_init``, ``gsp``, ``ecc``, ``nvlink``, ``gpu_lost``, ``thermal``,
+fell off the bus), ``gpu_init``, ``gpu_reset``, ``gsp``, ``ecc``, ``nvlink``, ``gpu_lost``,
+``thermal``,
 ``machine_check``, ``panic``, ``oom_kill`` (facts ``killed``, ``pid``), ``segfault``,
 ``disk_error``.
 
@@ -44,6 +45,7 @@ _PATTERNS = (
         "gpu_lost", r"Unable to determine the device handle for GPU ?(?P<pci>[0-9A-Fa-f:.]+\w)"
     ),
     Pattern("gpu_lost", r"GPU is lost\.?|GPU_IS_LOST|NVML_ERROR_GPU_IS_LOST"),
+    Pattern("gpu_reset", r"NV_ERR_RESET_REQUIRED"),
     Pattern(
         "ecc",
         r"[Uu]ncorrectable (?:\w+ )?ECC(?! errors?(?: count)?[ :=]{1,3}0\b)|"
@@ -70,6 +72,11 @@ _PATTERNS = (
     Pattern("thermal", r"HW (?:Thermal )?Slowdown\s*: Active"),
     Pattern("thermal", r"(?:HW|SW)?\s?[Tt]hermal [Ss]lowdown(?!.*(?:Not Active|not active))"),
     Pattern("thermal", r"[Tt]emperature above threshold|clock throttled"),
+    Pattern(  # DCGM
+        "thermal",
+        r"due to thermal violation|THROTTLE_THERMAL|FR_TEMP_VIOLATION|"
+        r"[Tt]hermal violations totaling (?!0(?:\.0+)? )",
+    ),
     Pattern("machine_check", r"EDAC \S+: \d+ UE|event severity: fatal"),
     Pattern("machine_check", r"(?:mce: )?\[Hardware Error\]|Machine [Cc]heck"),
     Pattern("panic", r"BUG: unable to handle|\bOops: \d+"),

@@ -54,7 +54,8 @@ _PATTERNS = (
         "remote_store",
         r"(?:googleapis|amazonaws|aliyuncs|blob\.core)\S*.*\b(?:50[0234]|40[389]|[Tt]imed? ?out)\b|"
         r"\b(?:503|504|429)\b.*(?:googleapis|amazonaws|aliyuncs|blob\.core)|"
-        r"(?:ServiceUnavailable|EndpointConnectionError)\b",
+        r"(?:ServiceUnavailable|EndpointConnectionError)\b|"
+        r"503:? Slow Down|reduce your request rate",
     ),
     Pattern("io_error", r"enforce fail at inline_container\.cc"),
     Pattern("quota", r"[Dd]isk quota exceeded|Errno 122"),
