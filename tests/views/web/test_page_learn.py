@@ -108,3 +108,36 @@ def test_the_card_beside_a_word_opens_at_the_right_in_whichever_tab(
     workbench.settle()
     assert workbench.text("#lesson-card h3") == "MFU: model FLOPs utilization"
     assert "card=mfu" in workbench.query()
+
+
+EACH_CARD = """async () => {
+  const { terms } = await (await fetch("api/learn?lang=en")).json();
+  const box = document.getElementById("card");
+  const word = Object.assign(document.createElement("span"), { className: "term" });
+  word.style.cssText = "position: fixed; left: 300px; top: 300px";
+  document.body.append(word);
+  const seen = {};
+  for (const { key } of terms) {
+    word.dataset.term = key;
+    word.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+    await new Promise((done) => {
+      const watch = new MutationObserver(() => {
+        watch.disconnect();
+        done();
+      });
+      watch.observe(box, { attributes: true, attributeFilter: ["aria-label"] });
+    });
+    const { bottom, right } = box.getBoundingClientRect();
+    const isWhole = box.scrollHeight <= box.clientHeight && box.scrollWidth <= box.clientWidth;
+    seen[key] = isWhole && bottom <= innerHeight && right <= innerWidth;
+  }
+  word.remove();
+  return seen;
+}"""
+
+
+def test_every_card_is_seen_whole_at_once(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "world_size=1024&tp=8&pp=8&cp=2&ep=8&dims=dp,tp,pp,cp,ep")
+    seen = workbench.page.evaluate(EACH_CARD)
+    assert len(seen) > 20
+    assert [key for key, is_whole in seen.items() if not is_whole] == []

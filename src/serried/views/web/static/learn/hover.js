@@ -6,11 +6,14 @@ import { t } from "../base/i18n.js";
 import { cardElements } from "./card.js";
 
 /** @typedef {import("./card.js").Card} Card */
+/** @typedef {{height: number, width: number}} Size */
 
 const OPEN_MS = 350;
 const CLOSE_MS = 220;
 const AWAY = 6;
 const EDGE = 8;
+const MOST_COLUMNS = 3;
+const LEAST_COLUMN = 320;
 
 /** Shows the card of whatever word the pointer or the focus is on. */
 export class HoverCard {
@@ -109,10 +112,11 @@ export class HoverCard {
     const card = await this.ask(key).catch(() => null);
     if (this.of !== word || !card) return;
     const more = make("button", { type: "button", click: () => this._more(key) }, t("card.more"));
-    this.box.replaceChildren(...cardElements(card), more);
+    this.box.replaceChildren(make("div", {}, ...cardElements(card)), more);
     this.box.setAttribute("aria-label", card.title);
     this.box.hidden = false;
     word.setAttribute("aria-describedby", "card");
+    this._widen();
     this._place(word);
   }
 
@@ -122,17 +126,48 @@ export class HoverCard {
     this.more(key);
   }
 
+  /** Gives the card as many columns as it needs to be seen whole, while there is room for them. */
+  _widen() {
+    const { box } = this;
+    for (let columns = 1; columns <= MOST_COLUMNS; columns++) {
+      if (columns > 1 && columns * LEAST_COLUMN > innerWidth) return;
+      box.dataset.columns = String(columns);
+      if (box.scrollHeight <= box.clientHeight) return;
+    }
+  }
+
   /** @param {HTMLElement} word */
   _place(word) {
-    const { bottom, left, top } = word.getBoundingClientRect();
     const { offsetHeight: height, offsetWidth: width } = this.box;
-    const below = bottom + AWAY;
-    const isBelow = below + height <= innerHeight - EDGE || top - AWAY - height < EDGE;
-    const y = isBelow ? Math.min(below, innerHeight - EDGE - height) : top - AWAY - height;
-    this.box.style.left = `${Math.max(EDGE, Math.min(left, innerWidth - EDGE - width))}px`;
-    this.box.style.top = `${Math.max(EDGE, y)}px`;
+    const size = { height, width };
+    const { left, top } = placeBeside(word.getBoundingClientRect(), size, {
+      height: innerHeight,
+      width: innerWidth,
+    });
+    this.box.style.left = `${left}px`;
+    this.box.style.top = `${top}px`;
     this.box.scrollTop = 0;
   }
+}
+
+/**
+ * Returns where a card stands: below its word or above, else beside it, so that it never covers
+ * the word while there is room on any side.
+ * @param {{left: number, top: number, right: number, bottom: number}} word
+ * @param {Size} card
+ * @param {Size} page
+ */
+export function placeBeside(word, card, page) {
+  const [most, lowest] = [page.width - EDGE - card.width, page.height - EDGE - card.height];
+  const within = (/** @type {number} */ at, /** @type {number} */ last) =>
+    Math.max(EDGE, Math.min(at, last));
+  const [below, above] = [word.bottom + AWAY, word.top - AWAY - card.height];
+  const [after, before] = [word.right + AWAY, word.left - AWAY - card.width];
+  if (below <= lowest) return { left: within(word.left, most), top: below };
+  if (above >= EDGE) return { left: within(word.left, most), top: above };
+  const top = within(below, lowest);
+  if (after <= most) return { left: after, top };
+  return { left: before >= EDGE ? before : within(word.left, most), top };
 }
 
 /** @param {EventTarget | null} target @returns {HTMLElement | null} */
