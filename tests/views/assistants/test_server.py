@@ -100,10 +100,8 @@ def test_refusals_are_the_sentences_of_the_command_line() -> None:
     assert refused("groups", {"world_size": 64, "tp": 3}) == (
         "tp=3 does not divide 64 ranks; sizes that do: 1, 2, 4, 8, 16, 32, 64"
     )
-    assert (
-        refused("plan", {"modle": "llama3-8b"})
-        == "plan takes no 'modle'; nearest: model, order, schedule"
-    )
+    assert refused("plan", {"modle": "llama3-8b"}) == "plan takes no 'modle'; nearest: model, order"
+    assert refused("diagnose", {"places": []}) == "diagnose takes no 'places'; nearest: what, lang"
     assert refused("train", {}).startswith("there is no tool 'train'; there are groups, schedule")
 
 

@@ -85,7 +85,7 @@ class CommandTool:
                     "{tool} takes no '{key}'; nearest: {names}",
                     tool=self.name,
                     key=key[:40],
-                    names=listed(get_close_matches(key, known, cutoff=0.4) or known),
+                    names=listed(get_close_matches(key, known) or known),
                 )
             parameter = known[key]
             _refuse_unsayable(key, value, _is_many(parameter))
