@@ -44,9 +44,14 @@ def test_a_pickle_that_calls_is_refused_and_does_nothing(tmp_path: Path, protoco
     assert not touched.exists()
 
 
-def test_a_harmful_dump_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("is_bare", [True, False])
+def test_a_harmful_dump_is_named_and_the_others_are_read(
+    tmp_path: Path, protocol: int, is_bare: bool
+) -> None:
     touched = tmp_path / "touched"
-    (tmp_path / "fr_trace_0").write_bytes(pickle.dumps({"entries": [Harmful(touched)]}, 2))
+    harmful = Harmful(touched) if is_bare else {"entries": [Harmful(touched)]}
+    (tmp_path / "fr_trace_0").write_bytes(pickle.dumps(harmful, protocol))
     entry = {"process_group": ["0", "default_pg"], "profiling_name": "nccl:all_reduce"}
     whole = {"version": "2.10", "entries": [{**entry, "collective_seq_id": 1, "record_id": 0}]}
     (tmp_path / "fr_trace_1").write_bytes(pickle.dumps(whole, 2))

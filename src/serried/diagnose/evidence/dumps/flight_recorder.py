@@ -33,6 +33,10 @@ from serried.diagnose.evidence.stacks.stack import Frame
 from serried.errors import InputError
 
 _MESSAGE = re.compile(r"(?P<op>send|recv) (?P<one>\d+)(?P<way>->|<-)(?P<other>\d+)")
+_OLD_PICKLE = re.compile(
+    rb"\([dl]p\d+\n|[}\]]q[\x00-\x08]|c[\w.]{1,80}\n[\w.]{1,80}\n(?:p\d+\n|q.)?\(", re.DOTALL
+)
+"""How a pickle of protocol 0 or 1 begins that builds a dict or list, or calls a function."""
 _OVER = ("completed",)
 
 
@@ -99,9 +103,14 @@ def looks_like_dump(head: bytes) -> bool:
     >>> looks_like_dump(b'{"comm_lib_version":"","entries":['), looks_like_dump(b"step 1")
     (True, False)
     """
-    return (head[:1] == b"\x80" and head[1:2] <= b"\x05") or (
+    return _is_pickle(head) or (
         head.lstrip()[:1] == b"{" and (b'"entries"' in head or b'"comm_lib_version"' in head)
     )
+
+
+def _is_pickle(head: bytes) -> bool:
+    is_new = head[:1] == b"\x80" and head[1:2] <= b"\x05"
+    return is_new or _OLD_PICKLE.match(head) is not None
 
 
 def read_dump(data: bytes, name: str, folder: str = "") -> FlightDump:
@@ -110,7 +119,7 @@ def read_dump(data: bytes, name: str, folder: str = "") -> FlightDump:
     Raises InputError for bytes that are no whole dump, and for a pickle that asks for more than
     plain values.
     """
-    table = read_plain_pickle(data, name) if data[:1] == b"\x80" else _json(data, name)
+    table = read_plain_pickle(data, name) if _is_pickle(data) else _json(data, name)
     if not isinstance(table, dict) or not isinstance(table.get("entries"), list | tuple):
         raise InputError("{path} holds no entries, as a flight-recorder dump does", path=name)
     entries = tuple(_entry(each) for each in table["entries"] if isinstance(each, dict))
