@@ -58,6 +58,22 @@ def test_a_rank_that_ended_because_a_peer_had_ended_is_not_named_by_its_exit_cod
         assert first_cause(*rows, "  exitcode  : 1 (pid: 31)").ranks == ranks
 
 
+def test_a_launchers_traceback_tells_that_the_first_to_end_had_lost_a_peer() -> None:
+    summary = [
+        "Root Cause (first observed failure):",
+        "  rank      : 0 (local_rank: 0)",
+        "  exitcode  : 1 (pid: 31)",
+        "  traceback : Traceback (most recent call last):",
+        '    File "train.py", line 12, in main',
+        "      dist.barrier()",
+    ]
+    lost = (
+        "  RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.2]:80"
+    )
+    assert first_cause(*summary, lost).ranks is None
+    assert first_cause(*summary, "  ValueError: no such batch").ranks == (0,)
+
+
 def test_few_among_many_brought_another_call() -> None:
     rows = [row for r in (0, 1, 3) for row in waiting(r, 8)]
     cause = first_cause(*rows, *waiting(2, 8, "ALLGATHER"))

@@ -11,6 +11,7 @@ from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
 from serried.diagnose.evidence.stacks.text import stacks_of
 from serried.diagnose.waits.given import GivenGroups
 from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.program import operation_of
 from serried.diagnose.waits.root import Root
 from serried.diagnose.waits.roots import roots
 from serried.diagnose.waits.standing import LeftBehind, standing_state
@@ -250,3 +251,13 @@ def test_where_most_processes_are_gone_nobody_is_known_to_have_left_first(
     left = LeftBehind([each for each in dumps if each.rank not in gone], process_states=letters)
     root = found(left, {})
     assert root is not None and root.ranks == ranks
+
+
+def test_the_frames_of_c_tell_a_message_that_the_users_line_waits_for() -> None:
+    inside = (Frame("c10d::ProcessGroupGloo::SendWork::wait", "libtorch_cpu.so"), TRAIN)
+    assert operation_of(inside) == "send"
+    in_torch = Frame("_wait_batch_p2p", "site-packages/torch/distributed/pipelining/x.py", 683)
+    assert operation_of((inside[0], in_torch, TRAIN)) is None
+    lock = (Frame("PyThread_acquire_lock_timed", "libpython3.11.so.1.0"), READING[0], TRAIN)
+    root = found(LeftBehind(), {0: inside, 1: lock, 2: inside})
+    assert root is not None and (root.kind.value, root.ranks) == ("stuck_in_user_code", (1,))

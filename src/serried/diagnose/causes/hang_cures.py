@@ -67,6 +67,13 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
     RootKind.OTHER_MESSAGES: (
         said("compare the sends and receives of that rank with those of its peers in this step"),
     ),
+    RootKind.LEFT_PIPELINE: (
+        said(
+            "give every stage as many steps and microbatches: look for a loop that ends earlier "
+            "on that rank, and for a message that it left out"
+        ),
+        NEVER_MEET,
+    ),
     RootKind.OTHER_LINE: (
         said("compare the two lines: the source and the group have to be the same on all ranks"),
     ),
@@ -74,6 +81,10 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
         said("check the rank that it sends to: global ranks, not ranks inside the group"),
     ),
     RootKind.MAY_WAIT: (
+        said(
+            "take the stacks with the frames of C++ while it hangs (py-spy dump --native --pid "
+            "PID): they tell a wait for a message from work"
+        ),
         said(
             "use serried.guard() in the next run: it writes down sends and receives, which gloo's "
             "flight recorder leaves out"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from serried.diagnose.waits.graph import MESSAGES, StalledCollective
 from serried.diagnose.waits.mismatch import Mismatch
 from serried.diagnose.waits.order import Deviation
+from serried.diagnose.waits.program import waits_for_gpu
 from serried.diagnose.waits.root import Root, RootKind
 from serried.diagnose.waits.state import JobState, RankOperation
 from serried.errors import listed
@@ -117,6 +118,23 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
 def _may_wait(state: JobState, root: Root) -> Sentence:
     name, place = who(state, root.circle), place_of(state, root.circle[0])
     what = meeting_named(root.meeting) if root.meeting else _AWAITED
+    if len(root.circle) > 1:
+        return said(
+            "{who} have not joined {what}; rank {rank} is in {place}, and nothing tells who of "
+            "them works and who waits",
+            who=name,
+            what=what,
+            rank=root.circle[0],
+            place=place,
+        )
+    if waits_for_gpu(state.ranks[root.circle[0]].stack):
+        return said(
+            "{who} waits for its GPU in {place} and has not joined {what}; nothing tells what the "
+            "GPU waits for",
+            who=name,
+            place=place,
+            what=what,
+        )
     if place:
         return said(
             "{who} is in {place} and has not joined {what}; nothing tells whether it works there "
@@ -167,6 +185,13 @@ def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
                 who=name,
                 what=what,
                 place=place_of(state, (root.ranks or (0,))[0]),
+            )
+        case RootKind.LEFT_PIPELINE:
+            return said(
+                "{who} waits in {what} while all other stages of its pipeline still wait for "
+                "messages: it ended its part of the step too early",
+                who=name,
+                what=what,
             )
         case RootKind.ALONE:
             return said(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 
 from serried.diagnose.evidence.stacks.stack import Frame
 
@@ -50,7 +51,8 @@ _ENGINE = re.compile(r"_engine_run_backward$")
 _COMMUNICATION = re.compile(r"_engine_run_backward$|c10d::|gloo::|p?nccl[A-Z]")
 """Functions in which a stack waits for other ranks, C++ of torch's and its libraries' included."""
 _MESSAGES = re.compile(r"torch/distributed/(?:pipelining/|distributed_c10d)")
-_GPU = re.compile(r"torch/cuda/|\bcu(?:da)?[A-Z]|libcuda|synchronize")
+_OF_GLOO = re.compile(r"c10d::ProcessGroupGloo::(Send|Recv)Work::wait")
+_GPU = re.compile(r"torch/cuda/|\bcu(?:da)?[A-Z]|libcuda|[ .:]synchronize$")
 RECORDED_AS = {
     "all_gather_into_tensor": ("all_gather", "_all_gather_base"),
     # gloo carries it out as an all-reduce, and its dumps call it so (torch 2.13).
@@ -64,11 +66,16 @@ _AFTER = re.compile(r"(?<![a-z])ne?xt(?![a-z])|(?<![a-z])right(?![a-z])|downstre
 
 def operation_of(frames: tuple[Frame, ...]) -> str | None:
     """Returns the collective or message that a stack, innermost frame first, waits in; or None."""
+    message = None
     for frame in frames:
         if frame.is_users:
-            return None
+            return message
         if "distributed" in frame.file and frame.function in _OPERATIONS:
             return _OPERATIONS[frame.function]
+        if native := _OF_GLOO.match(frame.function):
+            message = native[1].lower()
+        elif frame.file.endswith(".py"):
+            message = None  # of torch's own code the user's line tells no peer
     return None
 
 
@@ -98,12 +105,18 @@ def is_in_engine(frames: tuple[Frame, ...]) -> bool:
 def waits_for_messages(frames: tuple[Frame, ...]) -> bool:
     """Tells whether the innermost frame is a wait of torch's pipelines, or of its communication.
 
+    Where a stack shows C++ as well, that has to wait too.
+
     >>> waits_for_messages((Frame("_wait_batch_p2p", "torch/distributed/pipelining/x.py", 9),))
     True
     >>> waits_for_messages((Frame("write", "torch/distributed/checkpoint/filesystem.py", 9),))
     False
     """
-    return bool(frames) and _MESSAGES.search(frames[0].file) is not None
+    native = list(takewhile(lambda frame: not frame.file.endswith(".py"), frames))
+    inner = frames[len(native)] if len(native) < len(frames) else None
+    if inner is None or not _MESSAGES.search(inner.file):
+        return False
+    return not native or any(_COMMUNICATION.match(frame.function) for frame in native)
 
 
 def is_elsewhere(frames: tuple[Frame, ...]) -> bool:
@@ -114,10 +127,17 @@ def is_elsewhere(frames: tuple[Frame, ...]) -> bool:
     >>> is_elsewhere((Frame("synchronize", "torch/cuda/__init__.py", 9),))
     False
     """
-    if not frames or is_in_communication(frames):
-        return False
+    return bool(frames) and not is_in_communication(frames) and not waits_for_gpu(frames)
+
+
+def waits_for_gpu(frames: tuple[Frame, ...]) -> bool:
+    """Tells whether a stack stands in a call of CUDA's above the user's innermost line.
+
+    >>> waits_for_gpu((Frame("synchronize", "torch/cuda/__init__.py", 9), Frame("f", "train.py")))
+    True
+    """
     until = next((place for place, frame in enumerate(frames) if frame.is_users), len(frames))
-    return not any(_GPU.search(f"{each.file} {each.function}") for each in frames[:until])
+    return any(_GPU.search(f"{each.file} {each.function}") for each in frames[:until])
 
 
 def site_of(frames: tuple[Frame, ...]) -> Site | None:
@@ -126,6 +146,16 @@ def site_of(frames: tuple[Frame, ...]) -> Site | None:
         if frame.is_users:
             return frame.file.rsplit("/", 1)[-1], frame.line
     return None
+
+
+def caller_of(frames: tuple[Frame, ...]) -> Site | None:
+    """Returns the user's line that called the innermost line of the user's own code, or None.
+
+    >>> caller_of((Frame("send", "comm.py", 7), Frame("forward", "train.py", 14)))
+    ('train.py', 14)
+    """
+    inner = next((place for place, frame in enumerate(frames) if frame.is_users), len(frames))
+    return site_of(frames[inner + 1 :])
 
 
 def towards(text: str) -> int | None:

@@ -38,6 +38,7 @@ class RootKind(Enum):
     LEFT_OUT_SEND = "send_left_out"
     LEFT_OUT_RECEIVE = "receive_left_out"
     OTHER_MESSAGES = "message_left_out"
+    LEFT_PIPELINE = "left_pipeline_early"
     OTHER_LINE = "called_elsewhere"
     MAY_WAIT = "may_wait_for_message"
     CIRCLE = "circle"

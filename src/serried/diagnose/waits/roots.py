@@ -22,12 +22,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from serried.diagnose.waits.callers import odd_calls
+from serried.diagnose.waits.doubt import may_stand_at_gpu, without_guess
 from serried.diagnose.waits.graph import MESSAGES, WaitGraph
 from serried.diagnose.waits.hidden_messages import left_out_messages
 from serried.diagnose.waits.knots import Knot, inner_circles, knots
+from serried.diagnose.waits.left_pipeline import left_pipeline
 from serried.diagnose.waits.messages import HowCrossed, crossed, is_of_messages
 from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
@@ -41,7 +42,7 @@ from serried.diagnose.waits.program import (
     waits_for_messages,
 )
 from serried.diagnose.waits.root import Root, RootKind
-from serried.diagnose.waits.state import JobState, RankCondition, RankState
+from serried.diagnose.waits.state import RankCondition
 
 _OF_DEPARTURE = {
     HowStrayed.SKIPPED: RootKind.SKIPPED,
@@ -79,11 +80,12 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
     if all(root.ranks is None or root.kind is RootKind.NEVER_ARRIVED for root in found):
         # Those who only did not come may wait for messages of whoever strayed.
         found = [*_of_inner(graph, strayed)] or found
+        found = [*left_pipeline(graph)] or found
     if not found:
         found += [*_odd(graph)] or [*_apart(graph)]
     elif all(root.kind is RootKind.SILENT for root in found):
         found = list(_dead_apart(graph)) or found
-    joined = [_without_guess(graph.state, each) for each in _joined(found)]
+    joined = [without_guess(graph.state, r) for r in _joined(found)]
     if any(root.ranks for root in joined):
         joined = [r for r in joined if r.ranks or r.kind is not RootKind.SILENT]
     return tuple(sorted(joined, key=_weight))
@@ -115,33 +117,6 @@ def _dead_apart(graph: WaitGraph) -> Iterator[Root]:
     if dead:
         waiters = tuple(rank for rank in graph.waiting if rank not in dead)
         yield Root(RootKind.DEAD, dead, 0.9, waiters)
-
-
-def _without_guess(state: JobState, root: Root) -> Root:
-    """Returns a root without ranks where several left nothing, and are not all of some nodes.
-
-    Those count who are awaited, and those of whom nothing is known at all.
-
-    Of a node that is lost nothing is left; else files of ranks were not given, and anyone may be
-    at fault.
-    """
-    of_node = state.gpus_per_node
-    if root.kind is not RootKind.SILENT:
-        return root
-    unknown = {each.rank for each in state.ranks if _is_unknown(each)}
-    ranks = tuple(sorted({*unknown, *(root.ranks or ())}))
-    if len(ranks) < 2 and state.set_apart.isdisjoint(ranks):
-        return root
-    if of_node and of_node < state.world_size:
-        nodes = {rank // of_node for rank in ranks}
-        if len(ranks) == len(nodes) * of_node:
-            return root
-    return replace(root, ranks=None, circle=ranks, confidence=0.4)
-
-
-def _is_unknown(rank: RankState) -> bool:
-    is_told = rank.condition is not RankCondition.UNKNOWN or rank.doing is not None
-    return not is_told and rank.counts is None and not rank.stack and not rank.quotes
 
 
 def _apart(graph: WaitGraph) -> Iterator[Root]:
@@ -257,7 +232,8 @@ def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
         RankCondition.STOPPED: (RootKind.STOPPED, 0.95),
         RankCondition.FINISHED: (RootKind.FINISHED, 0.9),
     }
-    if state.condition not in by_condition and state.doing is None and _may_wait(graph, rank):
+    is_open = state.condition not in by_condition and state.doing is None
+    if is_open and (may_stand_at_gpu(graph.state, rank) or _may_wait(graph, rank)):
         yield Root(RootKind.MAY_WAIT, None, 0.4, knot.waiters, circle=(rank,), meeting=meeting)
         return
     if state.condition in by_condition:
@@ -270,6 +246,8 @@ def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
     elif state.stack or state.within:
         kind, confidence = RootKind.USER_CODE, 0.9 if state.stack else 0.75
     elif state.counts is not None:
+        if meeting is not None and rank not in meeting.absent:
+            return  # what it issued does not tell whether it came to this one
         kind, confidence = RootKind.NEVER_ARRIVED, 0.9
     else:
         kind, confidence = RootKind.SILENT, 0.5

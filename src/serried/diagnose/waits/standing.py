@@ -42,6 +42,7 @@ from serried.diagnose.waits.guarded import (
 from serried.diagnose.waits.program import (
     RECORDED_AS,
     Site,
+    caller_of,
     directions,
     is_in_communication,
     operation_of,
@@ -220,11 +221,15 @@ class _Builder:
                 if group is not None and not last.is_finished:
                     self._kinds_at[site, op].add(group.kind)
         seen: dict[tuple[Site, str], set[int]] = defaultdict(set)
+        ways: dict[tuple[Site, str], set[Site | None]] = defaultdict(set)
         for rank in {*self.left.stacks, *self.ends.failed_in}:
             stack = self.stack(rank)
             op, site = operation_of(stack), site_of(stack)
             if op in MESSAGES and site is not None and op is not None:
                 seen[site, op].add(self._stage(rank))
+                ways[site, op].add(caller_of(stack))
+        # A line that several others call may send both ways, unless its own text tells.
+        seen = {at: s for at, s in seen.items() if len(ways[at]) == 1 or at[0] in self.left.texts}
         last_stage = self._axes.get("pp", 1) - 1
         if last_stage > 0:
             self._way_at = directions(seen, last_stage, self.left.texts)

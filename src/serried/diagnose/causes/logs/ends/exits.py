@@ -179,7 +179,27 @@ def _failed(told: LoggedSigns) -> set[int | None]:
 def _was_cut_off(told: LoggedSigns, end: Sign) -> bool:
     """Tells whether a rank that ended says itself that it lost a peer, or waited to the limit."""
     rank = told.rank(end.speaker)
-    return rank is not None and rank in told.ranks(told.of(*_CUT_OFF))
+    if rank is None:
+        return False
+    first = [each for each in told.of("first_failure") if told.rank(each.speaker) == rank]
+    return rank in told.ranks(told.of(*_CUT_OFF)) or any(
+        _summary_of(told, each) in _CUT_OFF for each in first
+    )
+
+
+def _summary_of(told: LoggedSigns, failure: Sign) -> str | None:
+    """Returns what the traceback below a launcher's first failure ends in; None where it is none.
+
+    The last of its log's tracebacks is that rank's, which names no rank of its own.
+    """
+    below = [
+        sign
+        for sign in told.of("exception", "other_failure", *_CUT_OFF)
+        if sign.quote.source == failure.quote.source and sign.quote.line > failure.quote.line
+    ]
+    first = min((sign.quote.line for sign in below), default=None)
+    kinds = [sign.kind for sign in below if sign.quote.line == first]
+    return next((kind for kind in kinds if kind in _CUT_OFF), None)
 
 
 def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:

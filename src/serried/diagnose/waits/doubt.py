@@ -1,0 +1,80 @@
+"""Roots that only a guess would name: who left nothing, and who stands where many stand.
+
+ranks 0, 1, 2   train.py:50     loss.item(), or work of their own?     nobody is named
+rank 3          barrier 7 of world
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serried.diagnose.waits.program import site_of, waits_for_gpu
+from serried.diagnose.waits.root import Root, RootKind
+from serried.diagnose.waits.state import JobState, RankCondition, RankState
+
+
+def without_guess(state: JobState, root: Root) -> Root:
+    """Returns a root, without its ranks where nothing but a guess tells them."""
+    match root.kind:
+        case RootKind.SILENT:
+            return _silent_without_guess(state, root)
+        case RootKind.USER_CODE:
+            return _without_crowd(state, root)
+        case _:
+            return root
+
+
+def may_stand_at_gpu(state: JobState, rank: int) -> bool:
+    """Tells whether a rank may wait for its GPU, and so for what its stream stands in.
+
+    Python's stacks end above ``loss.item()``. Of a job on GPUs one without a dump may stand there
+    at any line of its own, where stacks of its peers do not show that they stand elsewhere.
+    """
+    one = state.ranks[rank]
+    if waits_for_gpu(one.stack):
+        return True
+    if one.counts is not None or not one.stack or not one.stack[0].is_users:
+        return False
+    is_on_gpu = any(op.is_queued for each in state.ranks for op in each.issued[-1:])
+    return is_on_gpu and 2 * sum(bool(each.stack) for each in state.ranks) <= state.world_size
+
+
+def _silent_without_guess(state: JobState, root: Root) -> Root:
+    """Returns a root without ranks where several left nothing, and are not all of some nodes.
+
+    Those count who are awaited, and those of whom nothing is known at all. Of one that lives its
+    dump and its stack could be there: they are only not given.
+
+    Of a node that is lost nothing is left; else files of ranks were not given, and anyone may be
+    at fault.
+    """
+    of_node = state.gpus_per_node
+    unknown = {each.rank for each in state.ranks if _is_unknown(each)}
+    ranks = tuple(sorted({*unknown, *(root.ranks or ())}))
+    is_alive = any(state.ranks[r].condition is RankCondition.RUNNING for r in ranks)
+    if len(ranks) < 2 and state.set_apart.isdisjoint(ranks) and not is_alive:
+        return root
+    if of_node and of_node < state.world_size:
+        nodes = {rank // of_node for rank in ranks}
+        if len(ranks) == len(nodes) * of_node:
+            return root
+    return replace(root, ranks=None, circle=ranks, confidence=0.4)
+
+
+def _without_crowd(state: JobState, root: Root) -> Root:
+    """Returns a root without ranks where more stand in code of their own than wait for them.
+
+    Most of a job at one line do what all do there, as wait for the GPU. Of as many at several
+    lines some wait for others, of which Python's stacks show nothing.
+    """
+    if root.ranks is None or len(root.ranks) == 1:
+        return root
+    sites = {site_of(state.ranks[rank].stack) for rank in root.ranks}
+    if len(root.ranks) < len(root.waiters) + (len(sites) == 1):
+        return root
+    return replace(root, kind=RootKind.MAY_WAIT, ranks=None, circle=root.ranks, confidence=0.4)
+
+
+def _is_unknown(rank: RankState) -> bool:
+    is_told = rank.condition is not RankCondition.UNKNOWN or rank.doing is not None
+    return not is_told and rank.counts is None and not rank.stack and not rank.quotes

@@ -1,0 +1,82 @@
+"""Nobody is named where many stand at lines of their own, or where files of a rank are missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from serried.diagnose.evidence.stacks.stack import Frame
+from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.root import Root
+from serried.diagnose.waits.roots import roots
+from serried.diagnose.waits.state import (
+    JobGroup,
+    JobState,
+    RankCondition,
+    RankOperation,
+    RankState,
+)
+
+CALL = RankOperation("all_reduce", "world", 3, is_finished=False)
+QUEUED = CALL._replace(is_queued=True)
+
+
+def at(line: int) -> tuple[Frame, ...]:
+    return (Frame("train", "train.py", line),)
+
+
+def first(*ranks: RankState) -> Root:
+    group = JobGroup("world", "world", tuple(range(len(ranks))))
+    return roots(wait_graph(JobState.of(len(ranks), [group], ranks)))[0]
+
+
+def waiting(rank: int, call: RankOperation = CALL) -> RankState:
+    return RankState(rank, doing=call, counts={"world": 3}, issued=(call,))
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        ((50,), (0,)),
+        ((50, 50), (0, 1)),
+        ((50, 50, 50), (0, 1, 2)),
+        ((50, 50, 50, 50), None),  # most stand at that line: all may come to stand there
+        ((50, 51), (0, 1)),
+        ((50, 51, 52), None),  # as many at several lines: some of them wait themselves
+    ],
+)
+def test_most_ranks_of_a_job_are_not_stuck_in_code_of_their_own(
+    lines: tuple[int, ...], named: tuple[int, ...] | None
+) -> None:
+    busy = [RankState(n, counts={"world": 2}, stack=at(line)) for n, line in enumerate(lines)]
+    root = first(*busy, *(waiting(len(lines) + n) for n in range(3)))
+    assert root.ranks == named
+    assert root.ranks or root.circle == tuple(range(len(lines)))
+
+
+def test_a_rank_that_synchronizes_with_its_gpu_is_no_root() -> None:
+    on_gpu = (Frame("synchronize", "site-packages/torch/cuda/__init__.py", 9), *at(50))
+    assert first(RankState(0, counts={"world": 2}, stack=on_gpu), waiting(1)).ranks is None
+    event = (Frame("wait", "multiprocessing/synchronize.py", 356), *at(50))
+    assert first(RankState(0, counts={"world": 2}, stack=event), waiting(1)).ranks == (0,)
+
+
+def test_a_single_stack_of_a_job_on_gpus_may_stand_in_a_wait_for_the_gpu() -> None:
+    alone = RankState(0, stack=at(50))
+    assert first(alone, waiting(1, QUEUED), waiting(2, QUEUED)).ranks is None
+    assert first(alone, waiting(1), waiting(2)).ranks == (0,)
+
+
+def test_a_rank_that_lives_and_whose_files_are_missing_is_not_accused() -> None:
+    lives = RankState(0, RankCondition.RUNNING)
+    assert first(lives, waiting(1), waiting(2)).ranks is None
+    assert first(RankState(0), waiting(1), waiting(2)).ranks == (0,)
+
+
+def test_a_rank_of_which_nothing_tells_whether_it_came_did_not_stay_away() -> None:
+    uncounted = RankOperation("all_gather", "world")
+    state = JobState.of(
+        2,
+        [JobGroup("world", "world", (0, 1))],
+        [RankState(0, counts={"world": 3}), RankState(1, doing=uncounted)],
+    )
+    assert roots(wait_graph(state)) == ()

@@ -1,0 +1,64 @@
+"""Who left a pipeline early is named only where it alone is in a collective and all others wait."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from serried.diagnose.evidence.stacks.stack import Frame
+from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.left_pipeline import left_pipeline
+from serried.diagnose.waits.roots import roots
+from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
+
+TRAIN = Frame("train", "train.py", 12)
+PIPELINING = "site-packages/torch/distributed/pipelining/schedules.py"
+WAITING = (Frame("_wait_batch_p2p", PIPELINING, 683), TRAIN)
+WAITING_IN_C = (
+    Frame("pthread_cond_timedwait", "libc.so.6"),
+    Frame("c10d::ProcessGroupGloo::RecvWork::wait", "libtorch_cpu.so"),
+    *WAITING,
+)
+COMPUTING = (Frame("matmul", "site-packages/torch/functional.py", 4), *WAITING)
+READING = (Frame("read_batch", "train.py", 40), TRAIN)
+BARRIER = RankOperation("barrier", "world", 1, is_finished=False)
+
+
+def state(stacks: list[tuple[Frame, ...] | None], pp: int = 0) -> JobState:
+    """A pipeline of ranks with these stacks; None stands in the barrier."""
+    ranks = [
+        RankState(rank, stack=stack, counts={})
+        if stack is not None
+        else RankState(rank, doing=BARRIER, counts={"world": 1})
+        for rank, stack in enumerate(stacks)
+    ]
+    size, stages = len(stacks), pp or len(stacks)
+    group = JobGroup("world", "world", tuple(range(size)))
+    return JobState.of(size, [group], ranks, axes=(("dp", size // stages), ("pp", stages)))
+
+
+@pytest.mark.parametrize("waiting", [WAITING, WAITING_IN_C])
+@pytest.mark.parametrize("early", range(4))
+def test_the_one_that_came_to_a_barrier_alone_left_its_pipeline_early(
+    early: int, waiting: tuple[Frame, ...]
+) -> None:
+    stacks = [None if rank == early else waiting for rank in range(4)]
+    [root] = roots(wait_graph(state(stacks)))
+    assert (root.kind.value, root.ranks) == ("left_pipeline_early", (early,))
+    assert root.waiters == tuple(rank for rank in range(4) if rank != early)
+
+
+@pytest.mark.parametrize(
+    "stacks", list(itertools.product([None, WAITING, COMPUTING, READING], repeat=3))
+)
+def test_nobody_left_early_where_another_is_there_too_or_works(
+    stacks: tuple[tuple[Frame, ...] | None, ...],
+) -> None:
+    named = list(left_pipeline(wait_graph(state(list(stacks)))))
+    assert bool(named) == (stacks.count(None) == 1 and stacks.count(WAITING) == 2)
+
+
+def test_of_two_stages_or_several_pipelines_nothing_tells_who_is_early() -> None:
+    assert not list(left_pipeline(wait_graph(state([None, WAITING]))))
+    assert not list(left_pipeline(wait_graph(state([None, WAITING, WAITING, WAITING], pp=2))))
