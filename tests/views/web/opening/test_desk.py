@@ -10,6 +10,7 @@ import pytest
 from serried.errors import InputError
 from serried.finding import Sentence
 from serried.limits import UPLOAD_BYTES
+from serried.plan.catalog import model_asked
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.files import RUN_MARK
 from serried.trace.model.progress import unheard
@@ -19,6 +20,7 @@ from serried.views.web.opening.apart import ReaderProcess
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.folder import recognised_as
 from serried.views.web.opening.kinds import TABS, Kind
+from serried.views.web.plan.models import resolved
 from serried.views.web.trace.findings import findings_answer
 from serried.views.web.wire.coming import Coming
 from tests.trace.alike import differences
@@ -50,6 +52,8 @@ def test_a_file_of_every_kind_is_opened_under_a_name_of_no_meaning(
         assert told["check"] == 0
     else:
         assert told["question"] or told["files"] == ["download"]
+    if kind is Kind.MODEL:
+        assert model_asked(resolved(told["question"])["model"]).layers == 4
     desk.close()
 
 
@@ -83,6 +87,17 @@ def test_a_file_that_breaks_off_fails_with_one_sentence_in_both_languages(
     assert document["state"] == "failed", document
     assert "cut" in document["error"]["en"] and document["error"]["zh"] != document["error"]["en"]
     assert not (desk.traces or desk.checks or desk.cases)
+    desk.close()
+
+
+def test_a_damaged_recording_is_called_by_the_name_that_was_dropped(tmp_path: Path) -> None:
+    desk = OpeningDesk()
+    copy = desk.folder() / "mine.spans"
+    data = next(RUN.write(tmp_path / "run").glob("*.spans")).read_bytes()
+    copy.write_bytes(data[:40] + b"?" * 20 + data[60:])
+    told = desk.open(copy, "mine.spans")
+    assert desk.settle(WAIT_S)
+    assert str(told.problem) == "the header of mine.spans cannot be read"
     desk.close()
 
 

@@ -320,7 +320,7 @@ class OpeningDesk:
 def _called(error: SerriedError, copies: Path | None, opening: Opening) -> SerriedError:
     """Returns a reader's sentence with the name that a user gave, where it says a copy's path."""
     for key, value in error.values.items():
-        path = Path(value) if isinstance(value, str | Path) else Path()
+        path = Path(str(value))
         if copies is None or not path.is_relative_to(copies):
             continue
         is_whole = opening.place.is_file() or len(path.relative_to(copies).parts) < 2

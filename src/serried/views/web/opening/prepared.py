@@ -41,6 +41,11 @@ def _places(
         return files
     if TABS[found.kind] == "run":
         return staged(place, found, folder)
+    if found.kind is Kind.MODEL and files[0].suffix != ".json":
+        # A plan tells a model's file from its name by how it ends.
+        target = folder() / f"{files[0].stem}.json"
+        target.symlink_to(files[0].resolve())
+        return [target]
     # A diagnosis takes whatever lies there, for one file tells what another means.
     is_evidence = found.kind in (Kind.DUMP, Kind.STACKS, Kind.LOG)
     return [_folder_of(files, place, found)] if is_evidence and len(files) > 1 else files[:1]

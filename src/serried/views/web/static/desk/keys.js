@@ -47,7 +47,8 @@ export const KEYS = [
 ];
 
 /**
- * Sends keys to the view that has the focus or is under the pointer, never while text is typed.
+ * Sends keys to the view that has the focus or is under the pointer, never while text is typed;
+ * letters to the only view in sight where nothing has the focus, so that they work at once.
  * @param {View[]} views
  * @param {Record<"clear" | "left" | "right", () => void> &
  *   {search: (view: View | null) => unknown}} page  search: in the view that has the focus or the
@@ -63,7 +64,8 @@ export function listenToKeys(views, page) {
     if (event.key === "Escape") return page.clear();
     const pointed = views.find(({ canvas }) => canvas.matches(":hover"));
     if (isTyping(event.target) && !(pointed && isForView(event.target, event.key))) return;
-    const view = views.find(({ canvas }) => canvas === document.activeElement) ?? pointed ?? null;
+    const focused = views.find(({ canvas }) => canvas === document.activeElement);
+    const view = focused ?? pointed ?? onlyView(views, event.key);
     if (event.key === "/" || event.key === "?") {
       event.preventDefault();
       if (event.key === "/") page.search(view);
@@ -80,6 +82,17 @@ export function listenToKeys(views, page) {
     else if (!view.key(event)) return;
     event.preventDefault();
   });
+}
+
+/**
+ * Returns the view that a letter means where nothing has the focus: the only one in sight.
+ * @param {View[]} views
+ * @param {string} key
+ */
+function onlyView(views, key) {
+  if (document.activeElement !== document.body || !/^[a-z0]$/i.test(key)) return null;
+  const [first, ...others] = views.filter(({ canvas }) => canvas.checkVisibility());
+  return others.length ? null : (first ?? null);
 }
 
 /** Opens the table of keys. */
