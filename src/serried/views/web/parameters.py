@@ -84,6 +84,7 @@ WORDS: Mapping[str, Examples] = {
     "trace/growth": {TRACE: "0"},
     "check/heat": _unset("check", "figure"),
     "case/states": {"case": EXAMPLE, **_unset("finding")},
+    "case/whole": {"case": EXAMPLE},
     "several": {"ask": "page"},
     "cases/events": _unset("case"),
     "openings/launch": _unset("number"),
