@@ -113,6 +113,24 @@ def test_a_step_may_be_a_number_of_batches(tmp_path: Path) -> None:
     assert actions(trace_of(tmp_path)) == {0: step, 1: step}
 
 
+@pytest.mark.parametrize("accumulate", [None, 1])
+def test_a_loop_without_an_optimizer_is_told_how_to_end_its_steps(
+    accumulate: int | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in serried.record(
+        range(recorder_doors.MOST_BATCHES + 9), tmp_path, accumulate=accumulate
+    ):
+        pass
+    assert [each.getMessage() for each in caplog.records] == (
+        []
+        if accumulate
+        else [
+            "no optimizer of torch has stepped in 64 batches, so that all are of step 0; "
+            "serried.record(batches, accumulate=1) makes a step of each"
+        ]
+    )
+
+
 STEP = ["0F0", "0B0", "OPTIMIZER"]
 
 

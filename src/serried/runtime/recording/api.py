@@ -15,6 +15,7 @@ counting.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -37,6 +38,9 @@ from serried.trace.model.record import RecordHeader, file_name
 from serried.trace.model.record_writer import make_folder
 
 FOLDER = "SERRIED_TRACE_DIR"
+MOST_BATCHES = 64
+"""Batches of one step after which it is asked whether an optimizer of torch will ever end it."""
+_log = logging.getLogger("serried")
 
 Batch = TypeVar("Batch")
 Session = RecordingSession[ProgramHooks]
@@ -165,6 +169,12 @@ class RecordedBatches(Generic[Batch]):
                 done = session.hooks.has_stepped
                 if self._accumulate:
                     done = seen % self._accumulate == 0
+                if seen == MOST_BATCHES and session.tracer.step == 0 and not done:
+                    _log.warning(
+                        "no optimizer of torch has stepped in %s batches, so that all are of step "
+                        "0; serried.record(batches, accumulate=1) makes a step of each",
+                        MOST_BATCHES,
+                    )
                 if first or done:
                     step = session.tracer.step + 1
                     is_recorded = session.window.holds(step, self._steps)
