@@ -24,7 +24,7 @@ from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.steps.long_run import LongRun
 from serried.diagnose.steps.of_lines import StepLines
 from serried.diagnose.steps.recording import Recorded, recordings_in
-from serried.diagnose.steps.standing import stands
+from serried.diagnose.steps.standing import never_closed, stands
 from serried.diagnose.waits.given import GivenGroups
 from serried.diagnose.waits.recorded import recorded_state
 from serried.diagnose.waits.standing import LeftBehind, standing_state
@@ -88,6 +88,14 @@ def gather(
         notes += odd
     else:
         state = _of_recordings(recorded, signs)
+    spans = [file for file in recorded.files if file.match(PATTERN)]
+    if not signs:  # which would tell how its processes ended
+        notes += [
+            note
+            for trace in recorded.recordings
+            if isinstance(trace, Trace)
+            for note in never_closed(trace, spans)
+        ]
     return Evidence(
         tuple(signs),
         state,

@@ -45,3 +45,16 @@ def test_a_damaged_recording_is_told_and_the_rest_is_read(tmp_path: Path) -> Non
 def test_json_that_holds_no_events_is_no_recording(tmp_path: Path) -> None:
     (tmp_path / "fr_trace_0.json").write_text('{"entries": [], "version": "2.10"}')
     assert recordings_in([tmp_path]).recordings == ()
+
+
+def test_of_ranks_that_never_closed_their_records_it_is_said(tmp_path: Path) -> None:
+    whole = Run(num_steps=4).write(tmp_path / "whole")
+    killed = Run(num_steps=4).write(tmp_path / "killed")
+    file = killed / "rank-00002.spans"
+    file.write_bytes(file.read_bytes()[:-40])  # within its last span
+
+    assert gather([whole]).notes == ()
+    (note,) = gather([killed]).notes
+    assert str(note).startswith("rank 2 ended without closing the recording")
+    (killed / "console.log").write_text("Out of memory: Killed process 7 (python)\n")
+    assert gather([killed]).notes == ()

@@ -16,8 +16,11 @@ from pathlib import Path
 from serried.diagnose.evidence.records.process import STOPPED, holders_of, state_of
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.waits.state import RankCondition
+from serried.diagnose.whom import named
 from serried.errors import InputError
+from serried.finding import Sentence, said
 from serried.trace.model.record import RankRecord, boot_id, read_rank_record
+from serried.trace.model.trace import Trace
 
 LEAST_S = 5.0
 """How long no rank must have gone on, and how many steps that must be."""
@@ -42,6 +45,22 @@ def stands(files: Iterable[Path], signs: Iterable[Sign]) -> Mapping[int, RankCon
         record.header.rank: _condition(record, holders.get(file))
         for file, record in records.items()
     }
+
+
+def never_closed(trace: Trace, files: Iterable[Path]) -> list[Sentence]:
+    """Returns that ranks of a recording that is over never closed their records, and whose.
+
+    Where any process still holds one, the job is here and goes on, or stands still.
+    """
+    if not trace.torn or holders_of(files):
+        return []
+    return [
+        said(
+            "{ranks} ended without closing the recording, as where a signal or a crash ends a "
+            "process; a recording does not tell which: give the job's logs and the kernel's",
+            ranks=named(trace.torn),
+        )
+    ]
 
 
 def _record(file: Path) -> RankRecord | None:
