@@ -101,6 +101,20 @@ def test_a_damaged_recording_is_called_by_the_name_that_was_dropped(tmp_path: Pa
     desk.close()
 
 
+def test_the_reading_of_a_large_file_is_told_by_the_name_that_was_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serried.trace.formats.reading.LARGE_BYTES", 1)
+    heard: list[object] = []
+    desk = OpeningDesk(tell=heard.append)
+    copy = desk.folder() / "mine.spans"
+    copy.write_bytes(next(RUN.write(tmp_path / "run").glob("*.spans")).read_bytes())
+    desk.open(copy, "mine.spans")
+    assert desk.settle(WAIT_S)
+    assert str(heard[0]).startswith("reading mine.spans, ")
+    desk.close()
+
+
 def test_the_terminal_hears_what_the_page_is_told(tmp_path: Path) -> None:
     heard: list[object] = []
     (tmp_path / "note").write_text("hello\n")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -210,7 +210,8 @@ class OpeningDesk:
                 self._take(opening, self._read(opening))
                 opening.settle("done")
             except SerriedError as error:
-                self._fail(opening, _called(error, self._folder, opening))
+                error.values.update(_called(error.values, self._folder, opening))
+                self._fail(opening, error)
             except Exception as error:
                 from serried.views.mishap import mishap_of
 
@@ -251,8 +252,9 @@ class OpeningDesk:
         from serried.views.web.opening.prepared import prepared
 
         def hear(sentence: Sentence) -> None:
-            opening.sentence = sentence
-            self._tell(sentence)
+            values = _called(sentence.values, self._folder, opening)
+            opening.sentence = replace(sentence, values=values)
+            self._tell(opening.sentence)
             self._turn()
 
         opening.found = opening.found or recognised(opening.place)
@@ -317,15 +319,18 @@ class OpeningDesk:
             self._changed.notify_all()
 
 
-def _called(error: SerriedError, copies: Path | None, opening: Opening) -> SerriedError:
-    """Returns a reader's sentence with the name that a user gave, where it says a copy's path."""
-    for key, value in error.values.items():
+def _called(
+    values: Mapping[str, object], copies: Path | None, opening: Opening
+) -> dict[str, object]:
+    """Returns a sentence's values with the name that a user gave in place of a copy's path."""
+    called = dict(values)
+    for key, value in values.items():
         path = Path(str(value))
         if copies is None or not path.is_relative_to(copies):
             continue
         is_whole = opening.place.is_file() or len(path.relative_to(copies).parts) < 2
-        error.values[key] = opening.name if is_whole else f"{opening.name}/{path.name}"
-    return error
+        called[key] = opening.name if is_whole else f"{opening.name}/{path.name}"
+    return called
 
 
 def _free(name: str, taken: set[str]) -> str:
