@@ -73,7 +73,7 @@ def test_the_environment_turns_answers_and_errors(
     assert "16 个 rank = pp 4 x dp 2 x tp 2" in serried("groups", *SIXTEEN).out
     assert "16 ranks = pp 4 x dp 2 x tp 2" in serried("groups", *SIXTEEN, "--lang", "en").out
     refused = serried("groups", "--world-size", "16", "--tp", "3")
-    assert refused.err == "serried: tp=3 不能整除 16 个 rank；可以用的大小：1、2、4、8、16\n"
+    assert refused.err == "serried: tp=3 不能整除 16 个 rank；可用的取值：1、2、4、8、16\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

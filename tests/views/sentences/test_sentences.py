@@ -167,7 +167,7 @@ def test_values_stay_as_they_are() -> None:
         world=64,
         fits="1, 2, 4",
     )
-    assert say(error, "zh") == "tp=3 不能整除 64 个 rank；可以用的大小：1, 2, 4"
+    assert say(error, "zh") == "tp=3 不能整除 64 个 rank；可用的取值：1, 2, 4"
     assert say(error, "en") == str(error)
 
 
@@ -258,7 +258,7 @@ def test_a_list_within_a_sentence_is_joined_in_its_language() -> None:
         world=4,
         fits=listed([1, 2, 4]),
     )
-    assert say(error, "zh") == "tp=3 不能整除 4 个 rank；可以用的大小：1、2、4"
+    assert say(error, "zh") == "tp=3 不能整除 4 个 rank；可用的取值：1、2、4"
     assert str(error) == "tp=3 does not divide 4 ranks; sizes that do: 1, 2, 4"
 
 

@@ -8,7 +8,7 @@ from tests.page import Open
 
 WRONG = {
     "en": "tp=3 does not divide 16 ranks; sizes that do: 1, 2, 4, 8, 16",
-    "zh": "tp=3 不能整除 16 个 rank；可以用的大小：1、2、4、8、16",
+    "zh": "tp=3 不能整除 16 个 rank；可用的取值：1、2、4、8、16",
 }
 
 

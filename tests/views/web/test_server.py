@@ -106,7 +106,7 @@ def test_answers_are_compressed_for_a_browser(client: httpx.Client) -> None:
     ("lang", "sentence"),
     [
         ("en", "tp=3 does not divide 16 ranks; sizes that do: 1, 2, 4, 8, 16"),
-        ("zh", "tp=3 不能整除 16 个 rank；可以用的大小：1、2、4、8、16"),
+        ("zh", "tp=3 不能整除 16 个 rank；可用的取值：1、2、4、8、16"),
     ],
 )
 def test_a_wrong_size_is_a_sentence_in_the_page_s_language(
