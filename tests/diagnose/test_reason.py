@@ -5,8 +5,8 @@ from __future__ import annotations
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.reason import diagnosed
-from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
 NAN = Sign("nan", Quote("job.log", 3, "non-finite loss, skip"), text="non-finite loss")
 

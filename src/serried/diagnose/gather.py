@@ -20,15 +20,15 @@ from serried.diagnose.evidence.source_lines import SourceLines
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_files import FATAL, JobFiles
+from serried.diagnose.job_state.given import GivenGroups
+from serried.diagnose.job_state.recorded import recorded_state
+from serried.diagnose.job_state.standing import LeftBehind, standing_state
+from serried.diagnose.job_state.state import JobState
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.steps.long_run import LongRun
 from serried.diagnose.steps.of_lines import StepLines
 from serried.diagnose.steps.recording import Recorded, recordings_in
 from serried.diagnose.steps.standing import never_closed, stands
-from serried.diagnose.waits.given import GivenGroups
-from serried.diagnose.waits.recorded import recorded_state
-from serried.diagnose.waits.standing import LeftBehind, standing_state
-from serried.diagnose.waits.state import JobState
 from serried.errors import listed
 from serried.finding import Sentence, said
 from serried.limits import STACK_BYTES

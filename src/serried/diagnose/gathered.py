@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.job_state.state import JobState
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.steps.of_lines import StepLines
 from serried.diagnose.steps.recording import Recording
-from serried.diagnose.waits.state import JobState
 from serried.finding import Sentence
 from serried.mesh import Layout
 

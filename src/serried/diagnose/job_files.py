@@ -30,9 +30,9 @@ from serried.diagnose.evidence.stacks.text import (
     main_stack,
     stacks_of,
 )
-from serried.diagnose.waits.given import given_groups, looks_like_groups
-from serried.diagnose.waits.program import operation_of
-from serried.diagnose.waits.standing import LeftBehind
+from serried.diagnose.job_state.given import given_groups, looks_like_groups
+from serried.diagnose.job_state.program import operation_of
+from serried.diagnose.job_state.standing import LeftBehind
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.limits import DUMP_BYTES, GROUPS_BYTES, STACK_BYTES

@@ -8,7 +8,7 @@ from serried.diagnose.diagnosis import CauseClass, Diagnosis
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 from serried.views.sentences import say
-from tests.diagnose.waits.guarded_files import GuardedRanks
+from tests.diagnose.job_state.guarded_files import GuardedRanks
 
 BAD_LABEL = """[rank1]: Traceback (most recent call last):
 [rank1]:   File "/train.py", line 29, in main

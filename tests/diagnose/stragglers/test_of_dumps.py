@@ -6,8 +6,8 @@ import pytest
 
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.stragglers.causes import causes
-from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
 RANKS = (0, 1, 2, 3)
 STEP_NS = 50_000_000

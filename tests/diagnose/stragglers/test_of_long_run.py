@@ -11,11 +11,11 @@ from serried.action import ActionKind
 from serried.diagnose.causes.hang import causes
 from serried.diagnose.gather import gather
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.job_state.recorded import recorded_state
 from serried.diagnose.reason import diagnosed
 from serried.diagnose.steps import long_run
 from serried.diagnose.steps.long_run import LongRun
 from serried.diagnose.steps.of_trace import steps_of_trace
-from serried.diagnose.waits.recorded import recorded_state
 from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import RecordHeader, TracedJob
 from serried.trace.model.record_writer import RecordWriter

@@ -6,10 +6,10 @@ import pytest
 
 from serried.diagnose.causes.hang import cause_of
 from serried.diagnose.evidence.stacks.stack import Frame
+from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.root import Root, RootKind
 from serried.diagnose.waits.roots import roots
-from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
 EVERYBODY = JobGroup("world", "world", (0, 1, 2, 3))
 TORCH = Frame("broadcast", "site-packages/torch/distributed/distributed_c10d.py", 3145)

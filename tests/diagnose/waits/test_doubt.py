@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from serried.diagnose.evidence.stacks.stack import Frame
-from serried.diagnose.waits.graph import wait_graph
-from serried.diagnose.waits.root import Root
-from serried.diagnose.waits.roots import roots
-from serried.diagnose.waits.state import (
+from serried.diagnose.job_state.state import (
     JobGroup,
     JobState,
     RankCondition,
     RankOperation,
     RankState,
 )
+from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.root import Root
+from serried.diagnose.waits.roots import roots
 
 CALL = RankOperation("all_reduce", "world", 3, is_finished=False)
 QUEUED = CALL._replace(is_queued=True)

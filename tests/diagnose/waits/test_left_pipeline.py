@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from serried.diagnose.evidence.stacks.stack import Frame
+from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.left_pipeline import left_pipeline
 from serried.diagnose.waits.roots import roots
-from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
 TRAIN = Frame("train", "train.py", 12)
 PIPELINING = "site-packages/torch/distributed/pipelining/schedules.py"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from serried.diagnose.evidence.stacks.stack import Frame
-from serried.diagnose.waits.graph import wait_graph
-from serried.diagnose.waits.mismatch import mismatches
-from serried.diagnose.waits.state import (
+from serried.diagnose.job_state.state import (
     JobGroup,
     JobState,
     RankCondition,
     RankOperation,
     RankState,
 )
+from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.mismatch import mismatches
 
 WORLD = 4
 GROUP = JobGroup("dp_0", "dp", tuple(range(WORLD)))

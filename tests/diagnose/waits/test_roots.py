@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from serried.diagnose.causes.hang import cause_of
 from serried.diagnose.evidence.stacks.stack import Frame
-from serried.diagnose.waits.graph import wait_graph
-from serried.diagnose.waits.root import Root, RootKind
-from serried.diagnose.waits.roots import roots
-from serried.diagnose.waits.state import (
+from serried.diagnose.job_state.state import (
     JobGroup,
     JobState,
     RankCondition,
     RankOperation,
     RankState,
 )
+from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.root import Root, RootKind
+from serried.diagnose.waits.roots import roots
 
 TP, DP = 2, 4
 WORLD = TP * DP

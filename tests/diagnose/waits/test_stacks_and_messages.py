@@ -9,13 +9,13 @@ import pytest
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, read_dump
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
 from serried.diagnose.evidence.stacks.text import stacks_of
-from serried.diagnose.waits.given import GivenGroups
+from serried.diagnose.job_state.given import GivenGroups
+from serried.diagnose.job_state.program import operation_of
+from serried.diagnose.job_state.standing import LeftBehind, standing_state
+from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.waits.graph import wait_graph
-from serried.diagnose.waits.program import operation_of
 from serried.diagnose.waits.root import Root
 from serried.diagnose.waits.roots import roots
-from serried.diagnose.waits.standing import LeftBehind, standing_state
-from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
 TRAIN = Frame("train", "train.py", 12)
 BACKWARD = (Frame("_engine_run_backward", "site-packages/torch/autograd/graph.py", 8), TRAIN)

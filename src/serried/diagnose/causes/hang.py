@@ -11,10 +11,10 @@ from serried.diagnose.diagnosis import Cause, CauseClass, Waiting
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.sign import CollectiveFacts
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.job_state.state import JobState, RankOperation
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph, wait_graph
 from serried.diagnose.waits.root import Root, RootKind
 from serried.diagnose.waits.roots import roots
-from serried.diagnose.waits.state import JobState, RankOperation
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from serried.diagnose.waits.graph import MESSAGES, StalledCollective
+from serried.diagnose.job_state.program import waits_for_gpu
+from serried.diagnose.job_state.state import MESSAGES, JobState, RankOperation
+from serried.diagnose.waits.graph import StalledCollective
 from serried.diagnose.waits.mismatch import Mismatch
 from serried.diagnose.waits.order import Deviation
-from serried.diagnose.waits.program import waits_for_gpu
 from serried.diagnose.waits.root import Root, RootKind
-from serried.diagnose.waits.state import JobState, RankOperation
 from serried.errors import listed
 from serried.finding import Sentence, said
 

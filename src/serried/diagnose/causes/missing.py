@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.gathered import Evidence
-from serried.diagnose.waits.program import is_in_communication
-from serried.diagnose.waits.state import JobState
+from serried.diagnose.job_state.program import is_in_communication
+from serried.diagnose.job_state.state import JobState
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 

@@ -15,9 +15,9 @@ from itertools import pairwise
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.job_state.program import is_in_communication
+from serried.diagnose.job_state.state import JobState
 from serried.diagnose.waits.graph import wait_graph
-from serried.diagnose.waits.program import is_in_communication
-from serried.diagnose.waits.state import JobState
 from serried.finding import said
 
 LEAST_S, LEAST_TIMES = 10.0, 10.0

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import COMPUTE, Spans
+from serried.diagnose.job_state.recorded import Ended
 from serried.diagnose.steps.folding import MOST_ROWS
 from serried.diagnose.steps.of_trace import all_steps_of_trace, first_usual
 from serried.diagnose.steps.table import Alike, JobSteps, folded_rows, joined_rows
-from serried.diagnose.waits.recorded import Ended
 from serried.trace.merge.files import rank_files
 from serried.trace.merge.in_memory import side_by_side
 from serried.trace.merge.part import no_spans

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.diagnose.job_state.state import JobState, RankOperation
 from serried.diagnose.steps.table import Alike, JobSteps
-from serried.diagnose.waits.state import JobState, RankOperation
 from serried.trace.measure.ranks.slowest import WAITS
 from serried.trace.measure.ranks.spent import Spent
 

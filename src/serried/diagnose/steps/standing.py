@@ -15,7 +15,7 @@ from pathlib import Path
 
 from serried.diagnose.evidence.records.process import STOPPED, holders_of, state_of
 from serried.diagnose.evidence.sign import Sign
-from serried.diagnose.waits.state import RankCondition
+from serried.diagnose.job_state.state import RankCondition
 from serried.diagnose.whom import named
 from serried.errors import InputError
 from serried.finding import Sentence, said

@@ -1,1 +1,1 @@
-"""Waits: what each rank was doing, who waits for whom, and where the chain of waiting ends."""
+"""Waits: who waits for whom, and where the chain of waiting ends."""

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from serried.diagnose.evidence.stacks.stack import Frame
+from serried.diagnose.job_state.state import JobState, RankOperation
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph
-from serried.diagnose.waits.state import JobState, RankOperation
 
 LEAST = 3
 """Ranks that must have called a collective, for one of them to be the odd one."""

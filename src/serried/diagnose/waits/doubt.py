@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from serried.diagnose.waits.program import site_of, waits_for_gpu
+from serried.diagnose.job_state.program import site_of, waits_for_gpu
+from serried.diagnose.job_state.state import JobState, RankCondition, RankState
 from serried.diagnose.waits.root import Root, RootKind
-from serried.diagnose.waits.state import JobState, RankCondition, RankState
 
 
 def without_guess(state: JobState, root: Root) -> Root:

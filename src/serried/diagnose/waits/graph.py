@@ -24,16 +24,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from serried.diagnose.waits.state import (
+from serried.diagnose.job_state.state import (
+    MESSAGES,
     JobGroup,
     JobState,
     RankCondition,
     RankOperation,
     RankState,
 )
-
-MESSAGES = frozenset({"send", "recv"})
-"""Operations that wait for one peer."""
 
 _HELD = (RankCondition.DEAD, RankCondition.FINISHED, RankCondition.STOPPED)
 """Conditions in which a process goes on by nobody's coming: it waits for no one."""

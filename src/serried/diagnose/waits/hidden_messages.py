@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from serried.diagnose.waits.state import RankOperation, RankState
+from serried.diagnose.job_state.state import RankOperation, RankState
 
 LEAST_BEFORE = 2
 """How often as many messages must have passed before, for another number to be odd."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from serried.diagnose.waits.graph import MESSAGES, WaitGraph
-from serried.diagnose.waits.program import operation_of, waits_for_messages
+from serried.diagnose.job_state.program import operation_of, waits_for_messages
+from serried.diagnose.job_state.state import MESSAGES, RankCondition, RankState
+from serried.diagnose.waits.graph import WaitGraph
 from serried.diagnose.waits.root import Root, RootKind
-from serried.diagnose.waits.state import RankCondition, RankState
 
 LEAST = 3
 """Stages that a pipeline must have."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from serried.action import ActionKind
+from serried.diagnose.job_state.state import JobState, RankOperation
 from serried.diagnose.waits.graph import WaitGraph
-from serried.diagnose.waits.state import JobState, RankOperation
 
 _PIPELINE = re.compile(r"(?:^|[_\W])(?:pp|pipe(?:line)?)(?:$|[_\W])", re.IGNORECASE)
 _RING = re.compile(r"(?:^|[_\W])(?:cp|context|ring)(?:$|[_\W])", re.IGNORECASE)

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from serried.diagnose.job_state.program import site_of
+from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph
 from serried.diagnose.waits.order import usual_next
-from serried.diagnose.waits.program import site_of
-from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
 
 _EVEN = frozenset(
     {

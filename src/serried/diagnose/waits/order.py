@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from serried.diagnose.waits.stages import stages_of
-from serried.diagnose.waits.state import JobState, RankOperation, RankState
+from serried.diagnose.job_state.stages import stages_of
+from serried.diagnose.job_state.state import JobState, RankOperation, RankState
 
 MOST_CONTEXT = 64
 """How many operations before a place are compared with the past to tell what is usual there."""

@@ -10,8 +10,8 @@ whatever its line, and waits are no fault of its.
 
 from __future__ import annotations
 
+from serried.diagnose.job_state.state import RankState
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph
-from serried.diagnose.waits.state import RankState
 
 Place = tuple[tuple[str, int], ...]
 

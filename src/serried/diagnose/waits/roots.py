@@ -23,17 +23,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from serried.diagnose.waits.callers import odd_calls
-from serried.diagnose.waits.doubt import may_stand_at_gpu, without_guess
-from serried.diagnose.waits.graph import MESSAGES, WaitGraph
-from serried.diagnose.waits.hidden_messages import left_out_messages
-from serried.diagnose.waits.knots import Knot, inner_circles, knots
-from serried.diagnose.waits.left_pipeline import left_pipeline
-from serried.diagnose.waits.messages import HowCrossed, crossed, is_of_messages
-from serried.diagnose.waits.mismatch import Mismatch, mismatches
-from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
-from serried.diagnose.waits.position import left_out
-from serried.diagnose.waits.program import (
+from serried.diagnose.job_state.program import (
     is_elsewhere,
     is_in_communication,
     is_in_engine,
@@ -41,8 +31,18 @@ from serried.diagnose.waits.program import (
     site_of,
     waits_for_messages,
 )
+from serried.diagnose.job_state.state import MESSAGES, RankCondition
+from serried.diagnose.waits.callers import odd_calls
+from serried.diagnose.waits.doubt import may_stand_at_gpu, without_guess
+from serried.diagnose.waits.graph import WaitGraph
+from serried.diagnose.waits.hidden_messages import left_out_messages
+from serried.diagnose.waits.knots import Knot, inner_circles, knots
+from serried.diagnose.waits.left_pipeline import left_pipeline
+from serried.diagnose.waits.messages import HowCrossed, crossed, is_of_messages
+from serried.diagnose.waits.mismatch import Mismatch, mismatches
+from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
+from serried.diagnose.waits.position import left_out
 from serried.diagnose.waits.root import Root, RootKind
-from serried.diagnose.waits.state import RankCondition
 
 _OF_DEPARTURE = {
     HowStrayed.SKIPPED: RootKind.SKIPPED,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from serried import user_file
-from serried.diagnose.waits.given import given_groups
+from serried.diagnose.job_state.given import given_groups
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.launch.request import LayoutRequest

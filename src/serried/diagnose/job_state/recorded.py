@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from serried.action import COMPUTE, Action, ActionKind
 from serried.diagnose.evidence.quote import Quote
-from serried.diagnose.waits.given import WORLD, groups_of_layout
-from serried.diagnose.waits.state import (
+from serried.diagnose.job_state.given import WORLD, groups_of_layout
+from serried.diagnose.job_state.state import (
     JobGroup,
     JobState,
     RankCondition,

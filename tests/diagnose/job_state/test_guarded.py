@@ -14,7 +14,7 @@ from serried.diagnose.evidence.records.guard_file import FAILED, LEFT, LIFE, LIF
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 from serried.runtime.guard.operations import OperationLog
-from tests.diagnose.waits.guarded_files import GuardedRanks
+from tests.diagnose.job_state.guarded_files import GuardedRanks
 
 
 def first(found: Diagnosis) -> tuple[str, tuple[int, ...] | None, int]:

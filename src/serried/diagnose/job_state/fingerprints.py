@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from serried.diagnose.evidence.sign import CollectiveFacts, Sign
-from serried.diagnose.waits.endings import Endings
-from serried.diagnose.waits.given import WORLD
-from serried.diagnose.waits.state import JobGroup, RankOperation, RankState
+from serried.diagnose.job_state.endings import Endings
+from serried.diagnose.job_state.given import WORLD
+from serried.diagnose.job_state.state import JobGroup, RankOperation, RankState
 
 _OP_WORDS = {
     "ALLREDUCE": "all_reduce",

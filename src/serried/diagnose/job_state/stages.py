@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from serried.diagnose.waits.state import JobState, RankState
+from serried.diagnose.job_state.state import JobState, RankState
 
 
 def stages_of(state: JobState) -> Mapping[int, int]:

@@ -25,6 +25,9 @@ from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.stacks.stack import Frame
 from serried.finding import Sentence
 
+MESSAGES = frozenset({"send", "recv"})
+"""Operations that wait for one peer."""
+
 
 class RankCondition(Enum):
     """Says how a rank's process is, as far as anything tells."""

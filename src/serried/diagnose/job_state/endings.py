@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.stacks.stack import Frame
-from serried.diagnose.waits.program import operation_of
+from serried.diagnose.job_state.program import operation_of
 
 _CLOSED = (-15, -2, 143, 130)
 """What a launcher ends the rest with."""

@@ -8,7 +8,7 @@ from serried.diagnose.evidence.log_line import log_line
 from serried.diagnose.evidence.quote import Quote, Speaker
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.reader import text_signs
-from serried.diagnose.waits.endings import Endings, endings_of
+from serried.diagnose.job_state.endings import Endings, endings_of
 
 TIMED_OUT = (
     "[rank0]:[E1128 01:33:15.892 ProcessGroupNCCL.cpp:689] [Rank 0] Watchdog caught collective "

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from serried.diagnose.waits.given import WORLD, kind_of, listed_in_brackets
-from serried.diagnose.waits.group_shapes import UNNAMED, Shapes
-from serried.diagnose.waits.state import JobGroup
+from serried.diagnose.job_state.given import WORLD, kind_of, listed_in_brackets
+from serried.diagnose.job_state.group_shapes import UNNAMED, Shapes
+from serried.diagnose.job_state.state import JobGroup
 
 Key = tuple[str, str]
 """A group's number in the job, as text, and its name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from serried.diagnose.evidence.dumps.flight_recorder import FlightEntry
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.records.as_dump import QUEUED
-from serried.diagnose.waits.state import JobGroup, RankOperation
+from serried.diagnose.job_state.state import JobGroup, RankOperation
 
 
 def dumped_operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankOperation:

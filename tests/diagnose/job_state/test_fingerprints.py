@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from serried.diagnose.evidence.quote import Quote, Speaker
 from serried.diagnose.evidence.sign import CollectiveFacts, Sign
-from serried.diagnose.waits.endings import Endings
-from serried.diagnose.waits.fingerprints import put_fingerprints
-from serried.diagnose.waits.state import JobGroup, RankCondition, RankState
+from serried.diagnose.job_state.endings import Endings
+from serried.diagnose.job_state.fingerprints import put_fingerprints
+from serried.diagnose.job_state.state import JobGroup, RankCondition, RankState
 
 WORLD = JobGroup("world", "world", tuple(range(8)))
 PAIRS = tuple(JobGroup(f"tp_{n}", "tp", (2 * n, 2 * n + 1)) for n in range(4))

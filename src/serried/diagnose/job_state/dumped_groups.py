@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
-from serried.diagnose.waits.given import WORLD, GivenGroups, kind_of
-from serried.diagnose.waits.group_names import Key, called, in_order
-from serried.diagnose.waits.state import JobGroup
+from serried.diagnose.job_state.given import WORLD, GivenGroups, kind_of
+from serried.diagnose.job_state.group_names import Key, called, in_order
+from serried.diagnose.job_state.state import JobGroup
 from serried.errors import listed
 from serried.finding import Sentence, said
 

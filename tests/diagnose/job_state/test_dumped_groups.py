@@ -12,8 +12,8 @@ import pytest
 
 from serried.diagnose.diagnosis import Diagnosis
 from serried.diagnose.gather import gather
+from serried.diagnose.job_state.given import given_groups
 from serried.diagnose.reason import diagnosed
-from serried.diagnose.waits.given import given_groups
 
 SECOND = 1_000_000_000
 DONE = 8

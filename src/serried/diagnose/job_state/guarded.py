@@ -25,8 +25,8 @@ from serried.diagnose.evidence.records.as_dump import QUEUED, dump_of
 from serried.diagnose.evidence.records.guard_file import FAILED, LEFT, RUNS, SUFFIX
 from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.records.process import DEAD, STOPPED, state_of
-from serried.diagnose.waits.given import WORLD, GivenGroups, groups_of_layout
-from serried.diagnose.waits.state import JobGroup, RankCondition
+from serried.diagnose.job_state.given import WORLD, GivenGroups, groups_of_layout
+from serried.diagnose.job_state.state import JobGroup, RankCondition
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 from serried.trace.model.record import boot_id

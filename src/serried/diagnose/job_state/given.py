@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from serried.diagnose.waits.group_shapes import UNNAMED, Shapes
-from serried.diagnose.waits.state import JobGroup
+from serried.diagnose.job_state.group_shapes import UNNAMED, Shapes
+from serried.diagnose.job_state.state import JobGroup
 from serried.errors import InputError, listed
 from serried.mesh import Layout
 

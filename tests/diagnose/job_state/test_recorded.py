@@ -10,8 +10,8 @@ import pytest
 from serried.diagnose.causes.hang import causes
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.gathered import Evidence
-from serried.diagnose.waits.recorded import recorded_state
-from serried.diagnose.waits.state import RankCondition
+from serried.diagnose.job_state.recorded import recorded_state
+from serried.diagnose.job_state.state import RankCondition
 from serried.trace.model.trace import Trace
 from tests.trace.simulated_run import BACKWARD, FORWARD, simulated_run
 

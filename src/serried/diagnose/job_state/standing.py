@@ -23,23 +23,22 @@ from serried.diagnose.evidence.records.guard_file import GuardFile
 from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
-from serried.diagnose.waits.dumped_groups import (
+from serried.diagnose.job_state.dumped_groups import (
     DumpedGroups,
     contradictions,
     highest_ranks,
 )
-from serried.diagnose.waits.dumped_operation import dumped_operation
-from serried.diagnose.waits.endings import Endings, endings_of
-from serried.diagnose.waits.fingerprints import put_fingerprints
-from serried.diagnose.waits.given import WORLD, GivenGroups
-from serried.diagnose.waits.graph import MESSAGES
-from serried.diagnose.waits.guarded import (
+from serried.diagnose.job_state.dumped_operation import dumped_operation
+from serried.diagnose.job_state.endings import Endings, endings_of
+from serried.diagnose.job_state.fingerprints import put_fingerprints
+from serried.diagnose.job_state.given import WORLD, GivenGroups
+from serried.diagnose.job_state.guarded import (
     GuardedJob,
     dumps_of,
     given_by_guards,
     of_last_attempt,
 )
-from serried.diagnose.waits.program import (
+from serried.diagnose.job_state.program import (
     RECORDED_AS,
     Site,
     caller_of,
@@ -48,7 +47,8 @@ from serried.diagnose.waits.program import (
     operation_of,
     site_of,
 )
-from serried.diagnose.waits.state import (
+from serried.diagnose.job_state.state import (
+    MESSAGES,
     JobGroup,
     JobState,
     RankCondition,
