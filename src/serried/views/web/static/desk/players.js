@@ -14,6 +14,13 @@ import { DEFAULTS, question } from "./state/fields.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
 
+/**
+ * @typedef {object} PartsInView  the parts of the page that a diagnosis has a say in
+ * @property {{choose(rank: number): unknown}} selection
+ * @property {{show(): unknown}} heats
+ * @property {import("../diagnose/desk.js").Undiagnosed} opener
+ */
+
 /** What closes each player: one of them stands below the map at a time. */
 const CLOSED = {
   collectives: { collective: "", step: "" },
@@ -191,7 +198,7 @@ export function makeSchedules(layout) {
  * @param {LayoutDesk} layout
  * @param {import("./runs.js").Runs} runs
  * @param {import("../map/view.js").MapView} map
- * @param {() => Pick<import("./page.js").Page, "selection" | "heats" | "opener">} page
+ * @param {() => PartsInView} page
  * @returns {DiagnoseDesk<Heat>}
  */
 export function makeDiagnosis(layout, runs, map, page) {
