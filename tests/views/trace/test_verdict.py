@@ -126,6 +126,27 @@ def test_where_no_step_was_finished_it_says_who_recorded_least(tmp_path: Path) -
     assert following == "next: serried serve runs/a"
 
 
+@pytest.mark.parametrize(
+    ("cores", "said"),
+    [
+        (1, "; 4 ranks share one core there, which may be why"),
+        (2, "; 4 ranks share 2 cores there, which may be why"),
+        (4, ""),
+        (0, ""),
+    ],
+)
+def test_of_ranks_that_share_cores_it_is_said_that_this_may_make_one_late(
+    cores: int, said: str
+) -> None:
+    own = even(4, 8)
+    for row in own["loader"]:
+        row[1] += 15
+    trace = data_parallel(own, loads=1.0)
+    trace = replace(trace, job=replace(trace.job, cores=cores))
+    _, (_, why, _) = judged(trace)
+    assert why == f"it takes longer than they do: loading data 15.0 ms; in 8 of 8 steps{said}"
+
+
 def test_a_run_of_collectives_alone_is_not_called_unfinished() -> None:
     trace = simulated_run(pp=1, dp=2, num_steps=3)
     spans = trace.spans.where(~np.isin(trace.spans.kind, list(COMPUTE)))

@@ -169,7 +169,23 @@ def _slow_rank(trace: Trace, _: Analysis, verdict: RunVerdict, lang: str) -> lis
         steps=steps,
         total=pace.num_steps,
     )
-    return [head, why]
+    return [head, why + _crowded(trace, pace.rank, lang)]
+
+
+def _crowded(trace: Trace, rank: int, lang: str) -> str:
+    """Returns that a rank's host has fewer cores than ranks, any of which that alone makes late."""
+    node = trace.placement.node(rank)
+    there = sum(trace.placement.node(each) == node for each in trace.ranks)
+    if not 0 < trace.job.cores < there:
+        return ""
+    return tell(
+        "; {ranks} ranks share {cores} cores there, which may be why"
+        if trace.job.cores > 1
+        else "; {ranks} ranks share one core there, which may be why",
+        lang,
+        ranks=there,
+        cores=trace.job.cores,
+    )
 
 
 def _slow_stage(trace: Trace, analysis: Analysis, verdict: RunVerdict, lang: str) -> list[str]:
