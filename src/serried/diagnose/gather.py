@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from serried.diagnose.evidence.attempt import earlier_files, is_of_attempt, parted
@@ -50,63 +50,77 @@ def gather(
     not among the files. Raises InputError for a place that is not there or cannot be read.
     """
     recorded = recordings_in(places)
-    found = [last_launch(place, files_of(place)) for place in places]
-    files = [file for each in found for file in each.files if file not in recorded.files]
-    other_runs = of_other_runs(files)
-    files = [file for file in files if file not in other_runs.files]
-    left_out = [*(note for each in found for note in each.notes), *other_runs.notes]
-    job, code, steps, going_on = JobFiles(), SourceLines(), StepLines(), GoingOn()
-    names, earlier, heard_by = _names(files), earlier_files(files), (steps.hear, going_on.hear)
-    told: dict[Path, list[Sign]] = {}
-    num_lines = 0
-    notes: list[Sentence] = []
-    empty: list[str] = []
-    for file in files:
-        if job.take(file, names[file]):
-            continue
-        log = LogFile(file, names[file], hear, () if file in earlier else heard_by)
-        heard = _Heard(code)
-        heard_of = list(text_signs(heard.lines(log)))
-        told[file] = [*_own_log(log), *heard_of]
-        notes += _restarts(log.name, told[file])
-        is_last = file not in earlier and file.stat().st_size <= STACK_BYTES.most
-        if heard.is_fatal and is_last:
-            job.take_fatal(read_text(file, STACK_BYTES.most, said("a log")), log.name)
-        num_lines += log.num_lines
-        notes += (odd := _odd(log))
-        if not (log.num_bytes or odd or is_of_attempt(file)):
-            empty.append(log.name)
-    notes += _empty(empty)
-    last, gone = parted(told, earlier, job.left.earlier_pids)
+    files, left_out = _of_last_run(places, recorded)
+    read = _Reading(earlier_files(files))
+    for file, name in _names(files).items():
+        read.take(file, name, hear)
+    job, notes = read.job, [*read.notes, *_empty(read.empty)]
+    last, gone = parted(read.told, read.earlier, job.left.earlier_pids)
     last, gone = (named_by_process(each, job.left.rank_of_pid) for each in (last, gone))
     signs = numbered_globally(last, given or job.left.given)
-    state = None
-    if not job.left.is_empty:
-        job.left.texts = code.texts
+    if job.left.is_empty:
+        state = _of_recordings(recorded, signs)
+    else:
+        job.left.texts = read.code.texts
         job.left.given = given or job.left.given
         state, odd = standing_state(job.left, signs)
         notes += odd
-    else:
-        state = _of_recordings(recorded, signs)
-    spans = [file for file in recorded.files if file.match(PATTERN)]
     if not signs:  # which would tell how its processes ended
-        notes += [
-            note
-            for trace in recorded.recordings
-            if isinstance(trace, Trace)
-            for note in never_closed(trace, spans)
-        ]
+        notes += _never_closed(recorded)
     return Evidence(
         tuple(signs),
         state,
         earlier=_of_earlier(job.left.before, gone),
         recordings=recorded.recordings,
-        step_lines=steps,
-        going_on=going_on,
+        step_lines=read.steps,
+        going_on=read.going_on,
         sources=tuple(map(str, [*files, *sorted(recorded.files)])),
-        num_lines=num_lines,
+        num_lines=read.num_lines,
         notes=(*left_out, *recorded.notes, *job.notes, *notes),
     )
+
+
+def _of_last_run(places: Sequence[Path], recorded: Recorded) -> tuple[list[Path], list[Sentence]]:
+    """Returns the files that are read as logs or the like, of the last run, and notes on others."""
+    found = [last_launch(place, files_of(place)) for place in places]
+    files = [file for each in found for file in each.files if file not in recorded.files]
+    others = of_other_runs(files)
+    notes = [note for each in found for note in each.notes]
+    return [file for file in files if file not in others.files], [*notes, *others.notes]
+
+
+@dataclass
+class _Reading:
+    """Takes files one by one, and holds what they tell."""
+
+    earlier: frozenset[Path]
+    """Files of earlier starts of the job."""
+    job: JobFiles = field(default_factory=JobFiles)
+    told: dict[Path, list[Sign]] = field(default_factory=dict)
+    """What each log tells."""
+    code: SourceLines = field(default_factory=SourceLines)
+    steps: StepLines = field(default_factory=StepLines)
+    going_on: GoingOn = field(default_factory=GoingOn)
+    num_lines: int = 0
+    notes: list[Sentence] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+
+    def take(self, file: Path, name: str, hear: Listener) -> None:
+        """Takes a file in as what it is; what is none of a job's other files is read as a log."""
+        if self.job.take(file, name):
+            return
+        is_last = file not in self.earlier
+        log = LogFile(file, name, hear, (self.steps.hear, self.going_on.hear) if is_last else ())
+        heard = _Heard(self.code)
+        heard_of = list(text_signs(heard.lines(log)))
+        self.told[file] = [*_own_log(log), *heard_of]
+        self.notes += _restarts(name, self.told[file])
+        if heard.is_fatal and is_last and file.stat().st_size <= STACK_BYTES.most:
+            self.job.take_fatal(read_text(file, STACK_BYTES.most, said("a log")), name)
+        self.num_lines += log.num_lines
+        self.notes += (odd := _odd(log))
+        if not (log.num_bytes or odd or is_of_attempt(file)):
+            self.empty.append(name)
 
 
 def _of_earlier(left: LeftBehind, signs: Sequence[Sign]) -> Evidence | None:
@@ -129,6 +143,15 @@ def _of_recordings(recorded: Recorded, signs: Sequence[Sign]) -> JobState | None
         trace, ended = found.ending()
         return recorded_state(trace, conditions, ended)
     return recorded_state(found, conditions) if isinstance(found, Trace) else None
+
+
+def _never_closed(recorded: Recorded) -> list[Sentence]:
+    files = [file for file in recorded.files if file.match(PATTERN)]
+    if len(recorded.recordings) != 1 or not files:
+        return []
+    [found] = recorded.recordings
+    trace = found.run.trace if isinstance(found, LongRun) else found
+    return never_closed(trace, files) if isinstance(trace, Trace) else []
 
 
 def numbered_globally(signs: list[Sign], given: GivenGroups | None) -> list[Sign]:

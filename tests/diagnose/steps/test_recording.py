@@ -55,6 +55,6 @@ def test_of_ranks_that_never_closed_their_records_it_is_said(tmp_path: Path) -> 
 
     assert gather([whole]).notes == ()
     (note,) = gather([killed]).notes
-    assert str(note).startswith("rank 2 ended without closing the recording")
+    assert str(note).startswith("rank 2 never closed the recording")
     (killed / "console.log").write_text("Out of memory: Killed process 7 (python)\n")
     assert gather([killed]).notes == ()

@@ -48,16 +48,16 @@ def stands(files: Iterable[Path], signs: Iterable[Sign]) -> Mapping[int, RankCon
 
 
 def never_closed(trace: Trace, files: Iterable[Path]) -> list[Sentence]:
-    """Returns that ranks of a recording that is over never closed their records, and whose.
+    """Returns that ranks of a recording never closed their records, and whose.
 
-    Where any process still holds one, the job is here and goes on, or stands still.
+    Where any process of this host still holds one, the job is here and goes on, or stands still.
     """
     if not trace.torn or holders_of(files):
         return []
     return [
         said(
-            "{ranks} ended without closing the recording, as where a signal or a crash ends a "
-            "process; a recording does not tell which: give the job's logs and the kernel's",
+            "{ranks} never closed the recording: a signal or a crash ended them, or they still "
+            "run elsewhere; a recording does not tell which: give the job's logs and the kernel's",
             ranks=named(trace.torn),
         )
     ]
