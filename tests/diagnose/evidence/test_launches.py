@@ -61,7 +61,7 @@ def test_folders_of_one_id_are_nodes_of_one_launch(tmp_path: Path) -> None:
 
 def test_a_rank_that_speaks_in_two_folders_of_one_id_parts_them(tmp_path: Path) -> None:
     _launch(tmp_path, "none_aaaaaaaa", ["", OUT_OF_MEMORY], 0, 100)
-    _launch(tmp_path, "none_bbbbbbbb", ["", OUT_OF_MEMORY], 90, 130)
+    _launch(tmp_path, "none_bbbbbbbb", ["", OUT_OF_MEMORY], 103, 130)
     assert _runs(_read(tmp_path), tmp_path) == {"none_bbbbbbbb"}
 
 
@@ -82,6 +82,14 @@ def test_a_quiet_node_goes_with_the_launch_that_ended_with_it(tmp_path: Path) ->
 def test_copied_files_tell_no_order_and_all_are_read(tmp_path: Path) -> None:
     _launch(tmp_path, "monday_aaaaaaaa", ["", OUT_OF_MEMORY], 0, 0.5)
     _launch(tmp_path, "today_bbbbbbbb", [WAITED.format(rank=0)], 0.5, 1)
+    found = _read(tmp_path)
+    assert len(found.files) == 3
+    assert "none is the last" in _words(found.notes)
+
+
+def test_of_launches_that_ran_at_once_none_is_the_last(tmp_path: Path) -> None:
+    _launch(tmp_path, "one_aaaaaaaa", ["", OUT_OF_MEMORY], 0, 100)
+    _launch(tmp_path, "other_bbbbbbbb", [WAITED.format(rank=0)], 50, 300)
     found = _read(tmp_path)
     assert len(found.files) == 3
     assert "none is the last" in _words(found.notes)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from serried.errors import listed
@@ -24,10 +24,11 @@ from serried.finding import Sentence, said
 from serried.user_file import opened
 
 SAME_TIME_S = 2.0
-"""Launches whose files end closer than this were copied, and their times tell no order."""
+"""Launches whose files end closer than this were copied, and their times tell no order. Nor do
+those of launches that ran at once, as several jobs of one node do."""
 BETWEEN_S = 15.0
 """Folders between which nothing was written for as long are of two launches."""
-PEEKED = 1 << 16
+PEEKED = 1 << 14
 """Bytes at either end of a log that are looked through for the ranks that speak in it."""
 
 _ATTEMPT = re.compile(r"attempt_\d{1,6}")
@@ -57,19 +58,41 @@ def last_launch(place: Path, files: Sequence[Path]) -> LastLaunch:
     for launches in (*_of_torchrun(files), *_of_slurm(files)):
         if len(launches) < 2:
             continue
-        ends = {name: max(map(_written, held)) for name, held in launches.items()}
-        *_, before, last = sorted(launches, key=lambda name: (ends[name], name))
-        if ends[last] - ends[before] < SAME_TIME_S:
+        *earlier, last = sorted(launches, key=lambda each: (each.end, each.name))
+        before = max(each.end for each in earlier)
+        if before > last.begin or last.end - before < SAME_TIME_S:
             notes.append(_unordered(place, launches))
             continue
-        others = [name for name in launches if name != last]
-        left_out.update(file for name in others for file in launches[name])
-        notes.append(_ordered(place, last, others))
+        left_out.update(file for each in earlier for file in each.files)
+        notes.append(_ordered(place, last, earlier))
     return LastLaunch(tuple(each for each in files if each not in left_out), tuple(notes))
 
 
-def _of_torchrun(files: Sequence[Path]) -> list[dict[str, list[Path]]]:
-    """Returns the launches that each folder of logs holds, by the names of their folders."""
+@dataclass
+class _Launch:
+    """Collects the files of one launch, the ranks that speak in them, and when it was, in s."""
+
+    name: str
+    files: list[Path]
+    begin: float
+    end: float
+    ranks: set[int] = field(default_factory=set)
+
+    def may_hold(self, other: _Launch) -> bool:
+        """Tells whether both may be one: of other ranks, and of no other time."""
+        apart = max(self.begin, other.begin) - min(self.end, other.end)
+        return self.ranks.isdisjoint(other.ranks) and apart < BETWEEN_S
+
+    def add(self, other: _Launch) -> None:
+        """Takes the files of another folder in."""
+        self.name = min(self.name, other.name)
+        self.files += other.files
+        self.ranks |= other.ranks
+        self.begin, self.end = min(self.begin, other.begin), max(self.end, other.end)
+
+
+def _of_torchrun(files: Sequence[Path]) -> list[list[_Launch]]:
+    """Returns the launches that each folder of logs holds."""
     runs: dict[Path, dict[Path, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for file in files:
         for above in file.parents:
@@ -79,70 +102,51 @@ def _of_torchrun(files: Sequence[Path]) -> list[dict[str, list[Path]]]:
     return [_launches(held) for held in runs.values()]
 
 
-def _launches(runs: Mapping[Path, list[Path]]) -> dict[str, list[Path]]:
+def _launches(runs: Mapping[Path, list[Path]]) -> list[_Launch]:
     """Joins the folders that are nodes of one launch."""
-    by_id: dict[str, list[Path]] = defaultdict(list)
-    for run in runs:
-        if found := _OF_RUN.fullmatch(run.name):
-            by_id[found["id"]].append(run)
-    return {
-        min(node.name for node in nodes): [file for node in nodes for file in runs[node]]
-        for of_one_id in by_id.values()
-        for nodes in _parted(of_one_id, runs)
-    }
+    by_id: dict[str, list[_Launch]] = defaultdict(list)
+    for node, files in runs.items():
+        if found := _OF_RUN.fullmatch(node.name):
+            end = max(map(_written, files))
+            by_id[found["id"]].append(_Launch(node.name, files, min(_written(node), end), end))
+    return [launch for nodes in by_id.values() for launch in _joined(nodes)]
 
 
-def _parted(nodes: Sequence[Path], runs: Mapping[Path, list[Path]]) -> list[list[Path]]:
-    """Parts folders of one id into launches.
+def _joined(nodes: list[_Launch]) -> list[_Launch]:
+    """Joins folders of one id: those in which different ranks speak, written at the same time.
 
-    Of one launch are folders in which different ranks speak, and which were written to at the
-    same time. A folder joins the launch that ended nearest to it, of those that it may be of.
+    A folder joins the launch that ended nearest to it, of those that it may be of.
     """
     if len(nodes) < 2:
-        return [list(nodes)]
-    span = {node: _Span.of(node, runs[node]) for node in nodes}
-    ranks = {node: _speakers(runs[node]) for node in nodes}
-    launches: list[list[Path]] = []
+        return nodes
+    for node in nodes:
+        node.ranks = _speakers(node.files)
+    launches: list[_Launch] = []
     # Folders in which most ranks speak come first: they part the launches, and the quiet ones
     # then join one of these.
-    for node in sorted(nodes, key=lambda each: (-len(ranks[each]), span[each].end)):
-        near = {
-            min(abs(span[node].end - span[other].end) for other in launch): launch
-            for launch in launches
-            if not any(ranks[node] & ranks[other] for other in launch)
-            and any(span[node].meets(span[other]) for other in launch)
-        }
-        if near:
-            near[min(near)].append(node)
+    for node in sorted(nodes, key=lambda each: (-len(each.ranks), each.end)):
+        free = [launch for launch in launches if launch.may_hold(node)]
+        if free:
+            _, at = min((abs(launch.end - node.end), at) for at, launch in enumerate(free))
+            free[at].add(node)
         else:
-            launches.append([node])
+            launches.append(node)
     return launches
 
 
-@dataclass(frozen=True)
-class _Span:
-    """Holds when torchrun made a node's folder, and when a rank last wrote there, in seconds."""
-
-    begin: float
-    end: float
-
-    @classmethod
-    def of(cls, node: Path, files: Sequence[Path]) -> _Span:
-        end = max(map(_written, files))
-        return cls(min(_written(node), end), end)
-
-    def meets(self, other: _Span) -> bool:
-        apart = max(self.begin, other.begin) - min(self.end, other.end)
-        return apart < BETWEEN_S
-
-
-def _of_slurm(files: Sequence[Path]) -> list[dict[str, list[Path]]]:
-    """Returns the jobs of which each folder holds what Slurm kept, by their names there."""
-    jobs: dict[Path, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+def _of_slurm(files: Sequence[Path]) -> list[list[_Launch]]:
+    """Returns the jobs of which each folder holds what Slurm kept; their begin is not known."""
+    jobs: dict[Path, dict[str, _Launch]] = defaultdict(dict)
     for file in files:
         if found := _OF_JOB.fullmatch(file.name):
-            jobs[file.parent][f"slurm-{found['id']}"].append(file)
-    return [dict(held) for held in jobs.values()]
+            name, end = f"slurm-{found['id']}", _written(file)
+            one = _Launch(name, [file], end, end)
+            if name in jobs[file.parent]:
+                jobs[file.parent][name].add(one)
+            else:
+                jobs[file.parent][name] = one
+    # The first of its files may have been written last long after another job's end.
+    return [[replace(each, begin=each.end) for each in held.values()] for held in jobs.values()]
 
 
 def _speakers(files: Sequence[Path]) -> set[int]:
@@ -160,22 +164,22 @@ def _written(file: Path) -> float:
     return file.stat().st_mtime
 
 
-def _ordered(place: Path, last: str, others: Sequence[str]) -> Sentence:
+def _ordered(place: Path, last: _Launch, earlier: Sequence[_Launch]) -> Sentence:
     return said(
         "{place} holds {count} launches: this is of {last}, written last; to read another, give "
         "its own path: {others}",
         place=place.name or str(place),
-        count=len(others) + 1,
-        last=last,
-        others=listed(sorted(others), limit=4),
+        count=len(earlier) + 1,
+        last=last.name,
+        others=listed(sorted(each.name for each in earlier), limit=4),
     )
 
 
-def _unordered(place: Path, launches: Mapping[str, object]) -> Sentence:
+def _unordered(place: Path, launches: Sequence[_Launch]) -> Sentence:
     return said(
         "{place} holds {count} launches, and by the times of their files none is the last; all "
         "were read, as if they were one: give the path of one of {names}",
         place=place.name or str(place),
         count=len(launches),
-        names=listed(sorted(launches), limit=4),
+        names=listed(sorted(each.name for each in launches), limit=4),
     )
