@@ -10,8 +10,10 @@ import pytest
 from serried.diagnose.diagnosis import Diagnosis
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.reason import diagnosed
+from serried.diagnose.steps.clocks import clock_notes
 from serried.diagnose.steps.recording import Recording
 from serried.trace.formats.reading import read_trace
+from serried.trace.model.trace import AlignedClock
 from tests.diagnose.stragglers.layout_runs import Sized, layout_run
 from tests.diagnose.stragglers.test_of_profile import profiled
 from tests.diagnose.stragglers.written_runs import Off, written
@@ -43,6 +45,14 @@ def test_how_far_apart_clocks_were_is_told(tmp_path: Path) -> None:
     run = layout_run(Sized(pp=4), 1)
     found = diagnosed_of(read_trace([written(run, tmp_path / "run", Off(HOUR))]))
     assert str(found.notes[0]).startswith("the clocks of 2 hosts were up to 3600 s apart and were")
+
+
+def test_clocks_either_side_of_the_first_are_apart_by_both() -> None:
+    offsets = {"a": 0.0, "b": 5.0 * MS, "c": -7.0 * MS}
+    clocks = tuple(AlignedClock(host, "pings", at, 0.0, 1e3) for host, at in offsets.items())
+    trace = replace(layout_run(Sized(pp=2), 1), clocks=clocks)
+    (note,) = map(str, clock_notes([trace]))
+    assert note.startswith("the clocks of 3 hosts were up to 12.0 ms apart")
 
 
 def test_profiles_of_two_hosts_are_put_onto_one_clock_by_their_collectives() -> None:

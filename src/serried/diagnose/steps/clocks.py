@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from serried.diagnose.steps.recording import Recording
 from serried.finding import Sentence, said
@@ -31,7 +31,7 @@ def _of_trace(trace: Trace) -> Iterator[Sentence]:
         yield _untied(len(trace.clocks))
         return
     within = [each.uncertainty_ns or 0.0 for each in tied]
-    yield _aligned(len(tied), max(abs(each.offset_ns) for each in tied), max(within))
+    yield _aligned([each.offset_ns for each in tied], max(within))
 
 
 def _of_profiles(trace: GpuTrace) -> Iterator[Sentence]:
@@ -43,7 +43,7 @@ def _of_profiles(trace: GpuTrace) -> Iterator[Sentence]:
         yield _untied(len(hosts))
         return
     within = max(each.within_ns or 0 for each in found.clocks)
-    yield _aligned(len(hosts), max(abs(each.moved_ns) for each in found.clocks), within)
+    yield _aligned([each.moved_ns for each in found.clocks], within)
 
 
 def _untied(hosts: int) -> Sentence:
@@ -54,10 +54,11 @@ def _untied(hosts: int) -> Sentence:
     )
 
 
-def _aligned(hosts: int, moved_ns: float, within_ns: float) -> Sentence:
+def _aligned(offsets_ns: Sequence[float], within_ns: float) -> Sentence:
+    """Says how far the clocks were apart, which were moved onto one by ``offsets_ns``."""
     return said(
         "the clocks of {hosts} hosts were up to {moved} apart and were put onto one, to {within}",
-        hosts=hosts,
-        moved=duration_text(moved_ns),
+        hosts=len(offsets_ns),
+        moved=duration_text(max(offsets_ns) - min(offsets_ns)),
         within=duration_text(within_ns),
     )
