@@ -121,8 +121,10 @@ export class Opener {
     );
   }
 
-  /** Diagnoses a run, that in view if none is named, once; tells whether that was begun. */
-  /** @param {number} [number] */
+  /**
+   * Diagnoses a run, that in view if none is named, once; tells whether that was begun.
+   * @param {number} [number]
+   */
   diagnose(number = this.page.runs.trace) {
     const offer = this.page.runs.offers[number];
     if (!offer?.has_evidence || this.diagnosed.has(number) || isReport()) return false;
