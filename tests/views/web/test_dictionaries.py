@@ -18,7 +18,7 @@ DICTIONARIES = {
 }
 ENGLISH, CHINESE = DICTIONARIES["en"], DICTIONARIES["zh"]
 CODE = "\n".join(
-    path.read_text(encoding="utf-8") for path in [*STATIC.rglob("*.js"), STATIC / "index.html"]
+    path.read_text(encoding="utf-8") for path in [*STATIC.rglob("*.js"), *STATIC.rglob("*.html")]
 )
 ASKED = set(re.findall(r'(?:\bt|counted|(?<!\.)\bhas)\(\s*"([^"]+)"', CODE)) | set(
     re.findall(r'data-i18n(?:-\w+)?="([^"]+)"', CODE)

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from serried.views.web.joined import UnjoinableModule, joined_modules, joined_styles
+from serried.views.web.edition import STATIC, icon_address, whole_document
+from serried.views.web.joined import (
+    UnjoinableModule,
+    joined_document,
+    joined_modules,
+    joined_styles,
+)
 
 APART = {
     "base/all.js": (
@@ -161,3 +167,18 @@ def test_styles_stand_in_the_order_in_which_they_are_imported() -> None:
         "style/b.css": "b {\n}\n",
     }
     assert joined_styles(texts, "app.css") == "b {\n}\na {\n  color: red;\n}\n"
+
+
+def test_a_part_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(KeyError, match=r"document/map\.html"):
+        joined_document({"index.html": "<!-- document/map.html -->\n"}, "index.html")
+
+
+def test_every_part_of_the_document_stands_in_it_once() -> None:
+    whole = whole_document()
+    parts = [
+        path.read_text("utf-8").replace("static/icon.svg", icon_address())
+        for path in (STATIC / "document").glob("*.html")
+    ]
+    assert parts and [whole.count(part) for part in parts] == [1] * len(parts)
+    assert "<!--" not in whole

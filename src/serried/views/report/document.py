@@ -17,7 +17,7 @@ from serried.finding import said
 from serried.views.report.archive import packed
 from serried.views.report.keeping import ReportContent
 from serried.views.sentences import say
-from serried.views.web.edition import STATIC, icon_address, page_style, whole_script
+from serried.views.web.edition import page_style, whole_document, whole_script
 
 ABSENT = said("this report does not hold that answer; serried serve, on the files, gives it")
 OLD_BROWSER = said("this browser cannot unpack the report; one of 2023 or newer can")
@@ -42,8 +42,6 @@ UNPACKING = """\
 def report_document(content: ReportContent, title: str, lang: str) -> str:
     """Returns the document of a report; ``title`` stands in the window's bar."""
     script = whole_script()
-    text = (STATIC / "index.html").read_text(encoding="utf-8")
-    text = text.replace("static/icon.svg", icon_address())
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(script, UNPACKING)}" />'
         f"<style>{page_style()}</style>"
@@ -57,7 +55,9 @@ def report_document(content: ReportContent, title: str, lang: str) -> str:
         f'<script type="text/plain" id="module" data-old="{old}">{module}</script>'
         f"<script>{UNPACKING}</script>"
     )
-    text = re.sub(r'\s*<link rel="stylesheet"[^>]*>|\s*<script[^>]*></script>', "", text)
+    text = re.sub(
+        r'\s*<link rel="stylesheet"[^>]*>|\s*<script[^>]*></script>', "", whole_document()
+    )
     text = re.sub(r"<title>.*?</title>", lambda _: f"<title>{html.escape(title)}</title>", text)
     text = text.replace('<html lang="en">', f'<html lang="{lang}" data-report="">')
     # A policy counts for what stands behind it.

@@ -12,11 +12,16 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from serried.views.web.joined import joined_modules, joined_styles, one_module
+from serried.views.web.joined import (
+    joined_document,
+    joined_modules,
+    joined_styles,
+    one_module,
+)
 from serried.views.web.tightened import tightened
 
 STATIC = Path(__file__).parent / "static"
-SCRIPT, STYLE = "app.js", "app.css"
+SCRIPT, STYLE, DOCUMENT = "app.js", "app.css", "index.html"
 FIRST = ("words%3Flang%3D{lang}", "page%3Flang%3D{lang}", "cases", "traces", "checks", "openings")
 """Questions that every page asks as it opens, as ``static/app.js`` asks them."""
 LATER = {"schedule": "schedule/later.js", "plan": "plan/later.js"}
@@ -49,8 +54,7 @@ def page_document(lang: str = "en", tab: str = "") -> str:
 
     ``tab`` is the one that the page opens with, ``""`` where that is not known.
     """
-    text = (STATIC / "index.html").read_text(encoding="utf-8")
-    text = re.sub(r"\n\s+", "\n", text).replace("static/icon.svg", icon_address())
+    text = re.sub(r"\n\s+", "\n", whole_document())
     first = f'<link rel="preload" as="fetch" crossorigin href="{first_questions(lang)}">'
     if tab in LATER:
         module = f"static/{LATER[tab]}?v={mark_of(page_modules()[LATER[tab]])}"
@@ -59,6 +63,13 @@ def page_document(lang: str = "en", tab: str = "") -> str:
     for name, content in ((SCRIPT, page_modules()[SCRIPT]), (STYLE, page_style())):
         text = text.replace(f"static/{name}", f"static/{name}?v={mark_of(content)}")
     return text
+
+
+@cache
+def whole_document() -> str:
+    """Returns the document with all its parts and its icon, as it is written."""
+    text = joined_document(_texts(".html"), DOCUMENT)
+    return text.replace("static/icon.svg", icon_address())
 
 
 def first_questions(lang: str) -> str:

@@ -1,4 +1,4 @@
-"""The page's modules joined into few, and its styles into one: a browser asks for few files.
+"""The page's modules joined into few, its styles and its document into one each.
 
     base/dom.js   export function byId() {…}      const m0 = (() => {
                                                     function byId() {…}
@@ -17,7 +17,8 @@ What a module imports as it runs, by import("…"), is joined apart and fetched 
 of what the page has already, so that no module is there twice.
 
 The modules stay as they are written: no build step, nothing to install. Comments and indentation
-are left out, a third of what would travel. What does not follow the pattern is an error, found by
+are left out, a third of what would travel. The document's parts stand in ``static/document/``, each
+where a comment in index.html names it. What does not follow the pattern is an error, found by
 the tests: only named imports of modules of the page, exports that never change, texts of one line.
 """
 
@@ -36,6 +37,7 @@ _LISTED = re.compile(r"export (?<=^export )\{([^}]*)\};\n", re.M)
 _MADE = re.compile(r"export (?<=^export )((?:async )?function\*?|class|const) (\w+)", re.M)
 _LATER = re.compile(r'import\("(?<!\wimport\(")(\.[^"]+)"\)')
 _STYLE = re.compile(r'^@import "([^"]+)";\n', re.M)
+_PART = re.compile(r"^[ \t]*<!-- (\S+\.html) -->\n", re.M)
 _LEFT = re.compile(r"port\b(?<=^import|^export).*", re.M)
 _BLOCK = r"/\*(?:(?!\*/).)*\*/"
 _COMMENTS = re.compile(rf"^[ \t]*(?://[^\n]*|{_BLOCK})[ \t]*\n|{_BLOCK} ?", re.M | re.S)
@@ -111,6 +113,19 @@ def joined_styles(texts: Mapping[str, str], entry: str) -> str:
     """
     whole = _STYLE.sub(lambda match: joined_styles(texts, _resolved(entry, match[1])), texts[entry])
     return re.sub(rf"[ \t]*{_BLOCK}\n?", "", whole, flags=re.S)
+
+
+def joined_document(texts: Mapping[str, str], entry: str) -> str:
+    """Returns a document with the parts that its comments name in their places.
+
+    >>> texts = {"index.html": "<main>\\n  <!-- parts/map.html -->\\n</main>\\n",
+    ...          "parts/map.html": "<i>map</i>\\n"}
+    >>> joined_document(texts, "index.html")
+    '<main>\\n<i>map</i>\\n</main>\\n'
+
+    Raises KeyError for a part that is not there.
+    """
+    return _PART.sub(lambda match: joined_document(texts, _resolved(entry, match[1])), texts[entry])
 
 
 class _Joined:
