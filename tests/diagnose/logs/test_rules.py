@@ -654,3 +654,21 @@ def test_a_barrier_that_a_peer_closed_sends_to_that_peers_log() -> None:
     assert gone.ranks == late.ranks == (1,)
     assert "read that rank's own log" in str(gone.cures[0])
     assert "take the stack of that rank" in str(late.cures[0])
+
+
+def test_a_child_that_cannot_read_what_its_parent_wrote_follows_from_the_parents_end() -> None:
+    orphan = [
+        "Traceback (most recent call last):",
+        '  File "/lib/python3.8/multiprocessing/spawn.py", line 126, in _main',
+        "    self = reduction.pickle.load(from_parent)",
+        "_pickle.UnpicklingError: pickle data was truncated",
+    ]
+    killed = "Exception: process 2 terminated with signal SIGKILL"
+    assert first_cause(killed, *orphan).kind == "rank_killed"
+    loaded = '  File "/lib/python3.8/site-packages/torch/serialization.py", line 20, in load'
+    assert first_cause(killed, orphan[0], loaded, orphan[-1]).kind == "checkpoint_torn"
+
+
+def test_an_exit_code_is_read_whose_spaces_and_rank_somebody_left_out() -> None:
+    cause = first_cause("torch.distributed.elastic.multiprocessing.api:failed(exitcode:-9)")
+    assert (cause.kind, cause.ranks) == ("rank_killed", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serried.diagnose.evidence.log_line import log_line
-from serried.diagnose.evidence.text.python import Tracebacks
+from serried.diagnose.evidence.text.python import RepeatedTraceback, Tracebacks
 
 REPEATED = """Traceback (most recent call last):
   File "train.py", line 19, in main
@@ -36,3 +36,10 @@ def test_where_its_own_words_are_cut_off_the_repeated_ones_are_told() -> None:
     assert [text for text, _ in exceptions(cut)] == [
         "ValueError: Caught ValueError in DataLoader worker process 1."
     ]
+
+
+def test_dots_in_the_place_of_left_out_lines_do_not_end_a_repeated_traceback() -> None:
+    repeated = RepeatedTraceback()
+    rows = ["-- Process 1 terminated with the following error:", ".", "...", "AssertionError", "end"]
+    own = [repeated.own(log_line(row, "x", number)) for number, row in enumerate(rows, 1)]
+    assert [line.speaker.rank for line in own] == [1, 1, 1, 1, None]

@@ -83,6 +83,8 @@ _ECHO_WORDS = (
 )
 _SPAWN = "multiprocessing/spawn.py"
 """Where torch's parent process raises, without words of its own, what ended a child."""
+_MULTIPROCESSING = re.compile(r"\bmultiprocessing[/\\](?:spawn|forkserver)\.py$")
+"""Where a child of Python's own multiprocessing begins."""
 _BLAMES = re.compile(r"\b(?:an)?other (?:ranks?|workers?)\b", re.IGNORECASE)
 """Who raises such an exception says that the trouble is elsewhere."""
 _READ = said("read the traceback of that rank from its last line up")
@@ -118,7 +120,15 @@ def _is_echo(sign: Sign) -> bool:
     innermost = frames[-1] if isinstance(frames, tuple) and frames else ("", 0, "")
     if innermost[2] == "join" and str(innermost[0]).endswith(_SPAWN):
         return True
-    return name in ECHOES or any(word in sign.text for word in _ECHO_WORDS)
+    return is_of_lost_parent(sign) or name in ECHOES or any(word in sign.text for word in _ECHO_WORDS)
+
+
+def is_of_lost_parent(exception: Sign) -> bool:
+    """Tells whether a child could not read what it is to run: its parent ended as it wrote that."""
+    frames = exception.facts.get("frames")
+    return isinstance(frames, tuple) and any(
+        function == "_main" and _MULTIPROCESSING.search(file) for file, _, function in frames[-2:]
+    )
 
 
 def _candidate(told: LoggedSigns, own: list[Sign]) -> RankedCause:

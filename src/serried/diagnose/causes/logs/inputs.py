@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from serried.diagnose.causes.logs.exception import is_of_lost_parent
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
@@ -128,15 +129,6 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
-        ("torn_checkpoint",),
-        CauseClass.STORAGE,
-        "checkpoint_torn",
-        Standing.ROOT,
-        (said("a checkpoint or data file is incomplete or damaged: {who} could not read it"),),
-        (_OLDER,),
-        0.85,
-    ),
-    SignMeaning(
         ("loader_died", "loader_timeout"),
         CauseClass.DATA,
         "loader",
@@ -170,6 +162,15 @@ _MEANINGS = (
         (_RERUN,),
         0.85,
     ),
+)
+_TORN = SignMeaning(
+    ("torn_checkpoint",),
+    CauseClass.STORAGE,
+    "checkpoint_torn",
+    Standing.ROOT,
+    (said("a checkpoint or data file is incomplete or damaged: {who} could not read it"),),
+    (_OLDER,),
+    0.85,
 )
 _LOADER_KILLED = SignMeaning(
     ("loader_killed",),
@@ -259,6 +260,9 @@ _NAN_REPEATS = replace(
 def input_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what goes wrong with files, loaders of data and numbers."""
     yield from candidates(told, _MEANINGS)
+    orphaned = {sign.quote for sign in told.of("exception") if is_of_lost_parent(sign)}
+    if torn := [sign for sign in told.of("torn_checkpoint") if sign.quote not in orphaned]:
+        yield candidate(told, _TORN, torn)
     if killed := told.of("loader_killed"):
         signal = str(killed[0].facts.get("signal")).lower()
         is_crash = signal.startswith(_CRASHES)

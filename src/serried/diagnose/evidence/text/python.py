@@ -57,6 +57,8 @@ _CHAINS = (
 )
 _IGNORED = "Exception ignored in"
 _GOES_ON = ("Traceback", " ", "|", *_CHAINS)
+_LEFT_OUT = " .…\n\t"
+"""What a line is made of that people put where they left lines out."""
 MOST_FRAMES = 60
 MOST_OPEN = 4096
 """Tracebacks that are open at a time: one for each speaker of a job."""
@@ -183,7 +185,7 @@ class RepeatedTraceback:
             self._speaker, self._is_named = (line.speaker if begins else None), False
         elif line.text.startswith(_CHAINS):
             self._is_named = False
-        elif line.text.strip() and not line.text.startswith(_GOES_ON):
+        elif line.text.strip(_LEFT_OUT) and not line.text.startswith(_GOES_ON):
             if self._is_named:
                 self._speaker = None
             self._is_named = True

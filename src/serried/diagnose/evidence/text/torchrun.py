@@ -60,8 +60,8 @@ _PATTERNS = (
     Pattern("mpi_error", r"\*\*\* reported by process \[\d+,(?P<rank>\d+)\]"),
     Pattern(
         "exit",
-        r"failed \(exitcode: ?(?P<code>-?\d+)\)(?: ?\((?P<name>SIG\w+)\))? "
-        r"local_rank: (?P<local_rank>\d+)(?: \(pid: (?P<pid>\d+)\))?",
+        r"failed ?\( ?exitcode: ?(?P<code>-?\d+)\)(?: ?\((?P<name>SIG\w+)\))?"
+        r"(?: local_rank: (?P<local_rank>\d+)(?: \(pid: (?P<pid>\d+)\))?)?",
     ),
     Pattern(
         "exit",
