@@ -40,6 +40,12 @@ def test_where_its_own_words_are_cut_off_the_repeated_ones_are_told() -> None:
 
 def test_dots_in_the_place_of_left_out_lines_do_not_end_a_repeated_traceback() -> None:
     repeated = RepeatedTraceback()
-    rows = ["-- Process 1 terminated with the following error:", ".", "...", "AssertionError", "end"]
+    rows = [
+        "-- Process 1 terminated with the following error:",
+        ".",
+        "...",
+        "AssertionError",
+        "end",
+    ]
     own = [repeated.own(log_line(row, "x", number)) for number, row in enumerate(rows, 1)]
     assert [line.speaker.rank for line in own] == [1, 1, 1, 1, None]

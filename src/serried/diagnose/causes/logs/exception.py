@@ -120,7 +120,9 @@ def _is_echo(sign: Sign) -> bool:
     innermost = frames[-1] if isinstance(frames, tuple) and frames else ("", 0, "")
     if innermost[2] == "join" and str(innermost[0]).endswith(_SPAWN):
         return True
-    return is_of_lost_parent(sign) or name in ECHOES or any(word in sign.text for word in _ECHO_WORDS)
+    return (
+        is_of_lost_parent(sign) or name in ECHOES or any(word in sign.text for word in _ECHO_WORDS)
+    )
 
 
 def is_of_lost_parent(exception: Sign) -> bool:
