@@ -24,11 +24,16 @@ def heard(lines: list[str], speaker: Speaker = NOBODY) -> StepLines:
         ("global_step=7, step_time_s: 0.25", 250.0),
         (" iteration  7/ 500 | elapsed time per iteration (ms): 1234.5 | lm loss: 2.1", 1234.5),
         ("Step 7/100 1.5 s/step", 1500.0),
+        ("▏▏▏ 7% step 7 [00:54<4:54, 2.5s/it]", 2500.0),
     ],
 )
 def test_lines_of_several_frameworks_are_read(line: str, ms: float) -> None:
     found = heard([f"[rank3]: {line}"])
     assert found.steps[3].row(7)["step"] == pytest.approx(ms * 1e6)
+
+
+def test_a_share_of_the_steps_is_no_number_of_a_step() -> None:
+    assert not heard(["[rank0]: Steps:  24%|██▌ | 364/1500 [5:14:11<15:58:09, 50.79s/it]"]).steps
 
 
 def test_a_long_job_is_kept_in_bounded_rows_with_its_latest_steps() -> None:
