@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
@@ -229,9 +230,18 @@ _MEANINGS = (
 
 def device_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what goes wrong on a GPU or with a machine's hardware."""
-    # CUDA's own word names the rank; the kernel's line of the same fault would only repeat it.
-    is_said_by_cuda = told.first("cuda_hardware") is not None
-    yield from candidates(
-        told, [each for each in _MEANINGS if not (is_said_by_cuda and each.kinds == ("ecc",))]
-    )
+    repeated = _repeated(told)
+    for each in candidates(told, [each for each in _MEANINGS if each.kinds[0] not in repeated]):
+        is_link = "nvlink" in str(each.cause.verdict.values.get("what")).lower()
+        yield replace(each, cause=replace(each.cause, kind="hw_nvlink")) if is_link else each
     yield from numbered_candidates(told)
+
+
+def _repeated(told: LoggedSigns) -> set[str]:
+    """Returns the kinds of which CUDA's own word, which names the rank, tells as much.
+
+    The kernel's line of a memory error would only repeat it, and so would the line itself.
+    """
+    by_cuda = {sign.quote for sign in told.of("cuda_hardware")}
+    links = {sign.quote for sign in told.of("nvlink")}
+    return {"ecc" if by_cuda else "", "nvlink" if links and links <= by_cuda else ""}

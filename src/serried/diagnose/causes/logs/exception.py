@@ -7,7 +7,7 @@ echo      ChildFailedError, a connection that was reset, a collective that timed
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
@@ -15,7 +15,7 @@ from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS
 from serried.diagnose.whom import named, speaker_named
-from serried.finding import said
+from serried.finding import Sentence, said
 
 ECHOES = frozenset(
     (
@@ -87,6 +87,8 @@ _MULTIPROCESSING = re.compile(r"\bmultiprocessing[/\\](?:spawn|forkserver)\.py$"
 """Where a child of Python's own multiprocessing begins."""
 _BLAMES = re.compile(r"\b(?:an)?other (?:ranks?|workers?)\b", re.IGNORECASE)
 """Who raises such an exception says that the trouble is elsewhere."""
+_LIBRARY = re.compile(r"(?:^|/)(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|^torch/")
+"""Files of Python and of packages that were installed."""
 _READ = said("read the traceback of that rank from its last line up")
 _SAME_EVERYWHERE = said(
     "every rank that speaks says the same, so look at code, data or paths that all share"
@@ -154,12 +156,7 @@ def _candidate(told: LoggedSigns, own: list[Sign]) -> RankedCause:
         )
     else:
         verdict = said("{who} raised {text}", who=who, text=text)
-    cures = [_READ] if not innermost else []
-    if innermost:
-        place = f"{innermost[0]}:{innermost[1]}"
-        cures.append(
-            said("the innermost line of its traceback is where to begin: {place}", place=place)
-        )
+    cures = [_begin(frames) if isinstance(frames, tuple) and frames else _READ]
     if len(ranks) > 1:
         cures.append(_SAME_EVERYWHERE)
     cause = Cause(
@@ -172,6 +169,20 @@ def _candidate(told: LoggedSigns, own: list[Sign]) -> RankedCause:
         cures=tuple(cures),
     )
     return RankedCause(cause, Standing.ROOT, told.place(first))
+
+
+def _begin(frames: Sequence[tuple[str, int, str]]) -> Sentence:
+    """Returns where to begin to read: at what the job's own code called, if a library raised it."""
+    own = [frame for frame in frames if not _LIBRARY.search(frame[0])]
+    file, line, _ = (own or frames)[-1]
+    if own and own[-1] != frames[-1]:
+        return said(
+            "a library raised it; begin at the innermost line of the job's own code: {place}",
+            place=f"{file}:{line}",
+        )
+    return said(
+        "the innermost line of its traceback is where to begin: {place}", place=f"{file}:{line}"
+    )
 
 
 def _unused(told: LoggedSigns) -> Iterator[RankedCause]:

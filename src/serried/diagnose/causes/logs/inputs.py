@@ -9,6 +9,7 @@ from serried.diagnose.causes.logs.exception import is_of_lost_parent
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.evidence.sign import Sign
 from serried.finding import said
 
 _SHARED = said(
@@ -172,6 +173,25 @@ _TORN = SignMeaning(
     (_OLDER,),
     0.85,
 )
+_SEMAPHORES = SignMeaning(
+    ("disk_full",),
+    CauseClass.STORAGE,
+    "shm",
+    Standing.EXHAUSTED,
+    (
+        said(
+            "{who} could not make a semaphore: shared memory (/dev/shm), where they lie, is full "
+            "or too small; the disks are another matter"
+        ),
+    ),
+    (_SHARED,),
+    0.85,
+    "unknown",
+)
+_SEMAPHORES_OF = "multiprocessing/synchronize.py"
+"""Where Python makes semaphores, each a file of /dev/shm."""
+_SERIAL = "joblib will operate in serial mode"
+"""What joblib says where it could make none."""
 _LOADER_KILLED = SignMeaning(
     ("loader_killed",),
     CauseClass.DATA,
@@ -259,7 +279,12 @@ _NAN_REPEATS = replace(
 
 def input_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what goes wrong with files, loaders of data and numbers."""
-    yield from candidates(told, _MEANINGS)
+    semaphores = _semaphores(told)
+    for each in candidates(told, _MEANINGS):
+        if not (semaphores and each.cause.kind == "disk_full"):
+            yield each
+    if semaphores:
+        yield candidate(told, _SEMAPHORES, semaphores)
     orphaned = {sign.quote for sign in told.of("exception") if is_of_lost_parent(sign)}
     if torn := [sign for sign in told.of("torn_checkpoint") if sign.quote not in orphaned]:
         yield candidate(told, _TORN, torn)
@@ -281,3 +306,18 @@ def input_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
             told.ranks(nans) == stopped or all("own" in sign.facts for sign in nans)
         )
         yield candidate(told, _NAN if is_named or is_its_own else _NAN_OF_SOME, nans)
+
+
+def _semaphores(told: LoggedSigns) -> list[Sign]:
+    """Returns where Python found no room for a semaphore; none where a file found none either."""
+    made = {
+        sign.quote for sign in told.of("exception") if _innermost(sign).endswith(_SEMAPHORES_OF)
+    }
+    full = told.of("disk_full")
+    is_all = all(sign.quote in made or _SERIAL in sign.quote.text for sign in full)
+    return [sign for sign in full if sign.quote in made] if is_all else []
+
+
+def _innermost(exception: Sign) -> str:
+    frames = exception.facts.get("frames")
+    return str(frames[-1][0]) if isinstance(frames, tuple) and frames else ""

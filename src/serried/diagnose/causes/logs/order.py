@@ -42,6 +42,9 @@ _OWN_FAILURES = (
     CauseClass.NUMERICS,
 )
 
+WHAT = 3
+"""Lines within which C++ says what was thrown, once it has said that something was."""
+
 _OF_NOBODY = ("aborted", "models_differ")
 """Kinds of causes of which the process that ended first is no sign."""
 
@@ -88,9 +91,19 @@ def _is_echo(each: RankedCause, first: RankedCause) -> bool:
     if each is first:
         return False
     is_same = each.cause.cause_class is first.cause.cause_class
-    is_vague = each.standing is Standing.MARKED
+    is_vague = each.standing is Standing.MARKED or _is_begun(each, first)
     is_later = is_same and each.standing is Standing.FOLLOWS
     return is_vague or is_later or _is_follow_up(each, first)
+
+
+def _is_begun(each: RankedCause, first: RankedCause) -> bool:
+    """Tells whether a cause is C++'s word that something was thrown, and the first says what."""
+    begins = each.standing is Standing.FOLLOWS and each.cause.kind in ("aborted", "cuda_error")
+    return begins and any(
+        line.source == thrown.source and 0 <= line.line - thrown.line <= WHAT
+        for thrown in each.cause.quotes
+        for line in first.cause.quotes
+    )
 
 
 def _is_follow_up(each: RankedCause, first: RankedCause) -> bool:

@@ -51,12 +51,13 @@ _PATTERNS = (
         "store_unreachable",
         r"client socket has timed out after (?:(?P<seconds>\d+)\s?s|"
         r"(?P<ms>\d+)\s?ms) while trying to connect to "
-        r"\(?\[?(?P<address>[^\],)]+)\]?[,:] ?(?P<port>\d+)",
+        r"\(?\[?(?:::ffff:)?(?P<address>[^\],)]+)\]?[,:] ?(?P<port>\d+)",
     ),
     Pattern(  # a socket of IPv6 that is tried before one of IPv4 fails by 97
         "store_unreachable",
         r"^(?!.*errno: 97\b).*client socket (?:has failed|cannot be initialized) to connect to "
-        r"(?:any network address of )?[\[(](?P<address>[^\])]+?)[\])]?[:,] ?(?P<port>\d+)\)?"
+        r"(?:any network address of )?[\[(]?(?:::ffff:)?(?P<address>[^\])\s]+?)[\])]?[:,] ?"
+        r"(?P<port>\d+)(?![\d:\]]|\.\d)\)?"
         r"(?:.*?errno: (?P<errno>\d+))?",
     ),
     Pattern(
@@ -66,10 +67,10 @@ _PATTERNS = (
     ),
     Pattern("rendezvous_begun", r"Rendezvous'ing worker group"),
     Pattern("rendezvous_met", r"Rendezvous complete for workers"),
-    Pattern(
+    Pattern(  # torch's launcher sends such heartbeats once its workers have started
         "agent_lost",
         r"has failed to (?:send a keep-alive heartbeat to|(?P<last>shutdown)) the rendezvous .*"
-        r"RendezvousConnectionError",
+        r"Rendezvous(?:Connection|Timeout)Error",
     ),
     Pattern(  # a frame of the launcher's watch over workers that have started
         "agent_lost", r"num_nodes_waiting = rdzv_handler\.num_nodes_waiting\(\)"

@@ -37,3 +37,7 @@ ITS_LOG = said(
     "read that rank's own log: torchrun writes one for each with --log-dir logs --redirects 3, "
     "Paddle with --log_dir; @record on main() brings its traceback into torchrun's summary"
 )
+THEIR_LOGS = said(
+    "read the log of each of them: torchrun writes one for each rank with --log-dir logs "
+    "--redirects 3, Paddle with --log_dir; the first traceback by its time is where to begin"
+)

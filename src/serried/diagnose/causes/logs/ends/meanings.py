@@ -11,6 +11,7 @@ from serried.diagnose.causes.logs.ends.cures import (
     ITS_LOG,
     KERNEL_LOG,
     LESS_MEMORY,
+    THEIR_LOGS,
 )
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing
 from serried.diagnose.diagnosis import CauseClass
@@ -133,6 +134,7 @@ SEVERAL_FAILED = replace(
             "stands in their logs"
         ),
     ),
+    cures=(THEIR_LOGS,),
     ranks="unknown",
 )
 OWN_FAULTS = (SEGFAULT, BUS)
