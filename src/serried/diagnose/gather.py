@@ -17,9 +17,12 @@ from serried.diagnose.evidence.quote import Numbering, Quote
 from serried.diagnose.evidence.records.runs import of_other_runs
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.source_lines import SourceLines
+from serried.diagnose.evidence.stacks.in_logs import KIND as IN_LOG
+from serried.diagnose.evidence.stacks.in_logs import StacksInLog
+from serried.diagnose.evidence.stacks.stack import ThreadStack
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
-from serried.diagnose.job_files import FATAL, JobFiles
+from serried.diagnose.job_files import JobFiles
 from serried.diagnose.job_state.given import GivenGroups
 from serried.diagnose.job_state.recorded import recorded_state
 from serried.diagnose.job_state.standing import LeftBehind, standing_state
@@ -31,11 +34,9 @@ from serried.diagnose.steps.recording import Recorded, recordings_in
 from serried.diagnose.steps.standing import never_closed, stands
 from serried.errors import listed
 from serried.finding import Sentence, said
-from serried.limits import STACK_BYTES
 from serried.trace.merge.files import PATTERN
 from serried.trace.model.progress import Listener, unheard
 from serried.trace.model.trace import Trace
-from serried.user_file import read_text
 
 MOST_OF_A_NODE = 16
 """Ranks that one node may have, for a job of so few to be taken to run on one."""
@@ -58,6 +59,7 @@ def gather(
     last, gone = parted(read.told, read.earlier, job.left.earlier_pids)
     last, gone = (named_by_process(each, job.left.rank_of_pid) for each in (last, gone))
     signs = numbered_globally(last, given or job.left.given)
+    _take_stacks(job.left, signs, read.going_on)
     if job.left.is_empty:
         state = _of_recordings(recorded, signs)
     else:
@@ -113,10 +115,8 @@ class _Reading:
         log = LogFile(file, name, hear, (self.steps.hear, self.going_on.hear) if is_last else ())
         heard = _Heard(self.code)
         heard_of = list(text_signs(heard.lines(log)))
-        self.told[file] = [*_own_log(log), *heard_of]
+        self.told[file] = [*_own_log(log), *heard_of, *heard.stacks.signs()]
         self.notes += _restarts(name, self.told[file])
-        if heard.is_fatal and is_last and file.stat().st_size <= STACK_BYTES.most:
-            self.job.take_fatal(read_text(file, STACK_BYTES.most, said("a log")), name)
         self.num_lines += log.num_lines
         self.notes += (odd := _odd(log))
         if not (log.num_bytes or odd or is_of_attempt(file)):
@@ -198,6 +198,16 @@ def named_by_process(signs: list[Sign], rank_of_pid: Mapping[int, int]) -> list[
     ]
 
 
+def _take_stacks(left: LeftBehind, signs: Sequence[Sign], going_on: GoingOn) -> None:
+    """Takes stacks that logs hold of ranks of which no file does, unless their job went on then."""
+    for sign in signs:
+        stack, rank = sign.facts.get("stack"), sign.speaker.global_rank
+        if sign.kind != IN_LOG or rank is None or not isinstance(stack, ThreadStack):
+            continue
+        if not going_on.has_passed(sign.quote.source, sign.quote.line):
+            left.stacks.setdefault(rank, stack)
+
+
 def _own_log(log: LogFile) -> Iterator[Sign]:
     """Yields that a log of one rank is there, whatever it tells."""
     speaker = file_speaker(str(log.path))
@@ -206,16 +216,16 @@ def _own_log(log: LogFile) -> Iterator[Sign]:
 
 
 class _Heard:
-    """Listens to the lines of one log for code in tracebacks, and for a fatal end's stacks."""
+    """Listens to the lines of one log for code in tracebacks, and for stacks."""
 
     def __init__(self, code: SourceLines) -> None:
-        self.is_fatal = False
+        self.stacks = StacksInLog()
         self._code = code
 
     def lines(self, log: LogFile) -> Iterator[LogLine]:
         for line in log.lines():
             self._code.read(line)
-            self.is_fatal = self.is_fatal or (FATAL in line.text and "Traceback" not in line.text)
+            self.stacks.read(line)
             yield line
 
 

@@ -41,8 +41,6 @@ from serried.user_file import opened, read_bytes, read_text
 HEAD = 4096
 CRASHED = b"Fatal Python error: "
 """What Python says first of a signal that ends it, above its stacks."""
-FATAL = "(most recent call first)"
-"""What stands above the stacks that Python prints of itself, also into logs."""
 
 
 @dataclass
@@ -67,10 +65,6 @@ class JobFiles:
         self.num_taken += taken
         return taken
 
-    def take_fatal(self, text: str, name: str) -> None:
-        """Takes in stacks that a log holds, as Python prints them when a signal ends it."""
-        self._keep_stack(text, name, is_fatal=True)
-
     def _take(self, path: Path, name: str, head: bytes) -> bool:
         if is_guard_file(head):
             self._keep_guarded(read_guarded_rank(path), name)
@@ -88,7 +82,7 @@ class JobFiles:
         is_log = path.name.endswith(".log") or "stderr" in path.name
         if looks_like_stacks(text) and not is_log:
             whole = read_text(path, STACK_BYTES.most, said("stacks of threads"))
-            self._keep_stack(whole, name, is_fatal=False)
+            self._keep_stack(whole, name)
             if breaks_off(whole):
                 odd = said("{name} breaks off within a stack; what came before was read", name=name)
                 self.notes.append(odd)
@@ -152,10 +146,10 @@ class JobFiles:
                 )
                 self.notes.append(absent)
 
-    def _keep_stack(self, text: str, name: str, *, is_fatal: bool) -> None:
+    def _keep_stack(self, text: str, name: str) -> None:
         rank = file_rank(name)
         found = main_stack(list(stacks_of(text, name)))
-        if rank is None and found is not None and not is_fatal:
+        if rank is None and found is not None:
             self.notes.append(
                 said(
                     "{name} holds the stacks of a process, and its name tells no rank: name it "
@@ -164,8 +158,6 @@ class JobFiles:
                 )
             )
         if rank is None or found is None:
-            return
-        if is_fatal and rank in self.left.stacks:
             return
         known = self.left.stacks.get(rank)
         # Of several stacks of one rank that which shows an operation tells most.

@@ -1,0 +1,79 @@
+"""Stacks that Python prints into logs are read, in ranks' own files and mixed in a console."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+
+TORCH = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
+BUSY = ['File "/job/train.py", line 40 in read', 'File "/job/train.py", line 80 in <module>']
+WAITING = [
+    f'File "{TORCH}", line 5356 in barrier',
+    'File "/job/train.py", line 76 in main',
+    'File "/job/train.py", line 80 in <module>',
+]
+
+
+def printed(stack: list[str], head: str = "Current thread 0x00007ff2c7682b80") -> list[str]:
+    return [f"{head} (most recent call first):", *(f"  {frame}" for frame in stack)]
+
+
+def groups(folder: Path, size: int) -> None:
+    everyone = {"groups": {"0": {"desc": "default_pg", "ranks": list(range(size))}}}
+    (folder / "layout.json").write_text(json.dumps(everyone))
+
+
+def own_log(folder: Path, rank: int, lines: list[str]) -> None:
+    place = folder / "none_ab12" / "attempt_0" / str(rank)
+    place.mkdir(parents=True)
+    (place / "stderr.log").write_text("\n".join(lines) + "\n")
+
+
+def verdict(folder: Path) -> tuple[str, tuple[int, ...] | None]:
+    first = diagnosed(gather([folder])).causes[0]
+    return first.kind, first.ranks
+
+
+def test_stacks_in_the_logs_that_torchrun_keeps_of_each_rank_tell_who_is_elsewhere(
+    tmp_path: Path,
+) -> None:
+    groups(tmp_path, 4)
+    for rank in range(4):
+        own_log(tmp_path, rank, printed(BUSY if rank == 2 else WAITING))
+    assert verdict(tmp_path) == ("stuck_in_user_code", (2,))
+
+
+def test_stacks_of_ranks_that_a_console_mixes_are_kept_apart(tmp_path: Path) -> None:
+    groups(tmp_path, 3)
+    stacks = [printed(BUSY if rank == 1 else WAITING) for rank in range(3)]
+    rows = [
+        f"[default{rank}]:{stack[at]}"
+        for at in range(4)
+        for rank, stack in enumerate(stacks)
+        if at < len(stack)
+    ]
+    (tmp_path / "console.log").write_text("\n".join(rows) + "\n")
+    assert verdict(tmp_path) == ("stuck_in_user_code", (1,))
+
+
+def test_the_last_stack_counts_and_those_of_a_loaders_workers_do_not(tmp_path: Path) -> None:
+    groups(tmp_path, 3)
+    worker = [
+        'File "/venv/site-packages/torch/utils/data/_utils/worker.py", line 9 in loop',
+        BUSY[1],
+    ]
+    for rank in range(3):
+        last = WAITING if rank else BUSY
+        own_log(tmp_path, rank, [*printed(WAITING), "", *printed(last), *printed(worker)])
+    assert verdict(tmp_path) == ("stuck_in_user_code", (0,))
+
+
+def test_stacks_that_a_job_went_on_after_tell_nothing(tmp_path: Path) -> None:
+    groups(tmp_path, 2)
+    for rank in range(2):
+        steps = [f"step {step} loss 0.5" for step in range(60)]
+        own_log(tmp_path, rank, [*printed(WAITING if rank else BUSY), *steps])
+    assert not diagnosed(gather([tmp_path])).causes
