@@ -25,8 +25,16 @@ READING = (Frame("read_batch", "train.py", 40), TRAIN)
 BARRIER = RankOperation("barrier", "world", 1, is_finished=False)
 
 
-def state(stacks: list[tuple[Frame, ...] | None], pp: int = 0) -> JobState:
-    """A pipeline of ranks with these stacks; None stands in the barrier."""
+def state(
+    stacks: list[tuple[Frame, ...] | None],
+    pp: int = 0,
+    *,
+    groups: tuple[JobGroup, ...] | None = None,
+) -> JobState:
+    """A pipeline of ranks with these stacks; None stands in the barrier.
+
+    With ``groups`` these are told beside the world's, and no layout is.
+    """
     ranks = [
         RankState(rank, stack=stack, counts={})
         if stack is not None
@@ -35,7 +43,8 @@ def state(stacks: list[tuple[Frame, ...] | None], pp: int = 0) -> JobState:
     ]
     size, stages = len(stacks), pp or len(stacks)
     group = JobGroup("world", "world", tuple(range(size)))
-    return JobState.of(size, [group], ranks, axes=(("dp", size // stages), ("pp", stages)))
+    axes = (("dp", size // stages), ("pp", stages)) if groups is None else ()
+    return JobState.of(size, [group, *(groups or ())], ranks, axes=axes)
 
 
 @pytest.mark.parametrize("waiting", [WAITING, WAITING_IN_C])
@@ -62,3 +71,21 @@ def test_nobody_left_early_where_another_is_there_too_or_works(
 def test_of_two_stages_or_several_pipelines_nothing_tells_who_is_early() -> None:
     assert not list(left_pipeline(wait_graph(state([None, WAITING]))))
     assert not list(left_pipeline(wait_graph(state([None, WAITING, WAITING, WAITING], pp=2))))
+
+
+def test_torchs_own_schedules_tell_a_pipeline_of_which_no_layout_is_given() -> None:
+    alone = tuple(JobGroup(f"mesh_dp [{rank}]", "mesh_dp", (rank,)) for rank in range(4))
+    [root] = roots(wait_graph(state([WAITING, WAITING, WAITING, None], groups=alone)))
+    assert (root.kind.value, root.ranks) == ("left_pipeline_early", (3,))
+    sent = (Frame("send", "site-packages/torch/distributed/distributed_c10d.py", 9), TRAIN)
+    assert not list(left_pipeline(wait_graph(state([sent, sent, sent, None], groups=alone))))
+
+
+def test_one_of_several_pipelines_is_told_by_its_groups_and_not_by_all_ranks() -> None:
+    stages = [WAITING, WAITING, WAITING, None]
+    pairs = (JobGroup("a", "mesh_pp", (0, 1)), JobGroup("b", "mesh_pp", (2, 3)))
+    assert not list(left_pipeline(wait_graph(state(stages, groups=pairs))))
+    assert not list(left_pipeline(wait_graph(state(stages, groups=(JobGroup("c", "x", (0, 1)),)))))
+    # The barrier is of both pipelines: others are awaited in it as well.
+    lines = (JobGroup("a", "mesh_pp", (0, 1, 2, 3)), JobGroup("b", "mesh_pp", (4, 5, 6, 7)))
+    assert not list(left_pipeline(wait_graph(state([*stages, *[WAITING] * 4], groups=lines))))
