@@ -6,6 +6,7 @@ from pathlib import Path
 
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
+from serried.views.diagnose.document import diagnosis_document
 
 PIPELINE = """Process {pid}: python train.py
 Thread {pid} (idle): "MainThread"
@@ -38,6 +39,17 @@ def test_ranks_that_all_stand_in_communication_are_to_be_looked_at_again(tmp_pat
 
 def test_a_rank_that_is_elsewhere_is_named_and_nothing_is_missing(tmp_path: Path) -> None:
     assert missing(tmp_path, PIPELINE, ALONE, PIPELINE) == []
+
+
+def test_lines_of_own_code_hide_a_wait_and_no_stack_says_that_nothing_is_wrong(
+    tmp_path: Path,
+) -> None:
+    [told] = missing(tmp_path, ALONE, ALONE, ALONE)
+    assert told.startswith("the stacks of ranks 0, 1 and 2 end at lines of the job's own code")
+    assert "--native" in told
+    answer = diagnosis_document(diagnosed(gather([tmp_path])))
+    assert answer["verdict"].startswith("what was read does not tell whether this job hangs")
+    assert (answer["class"], answer["ranks"]) == ("no_fault", None)
 
 
 def test_a_start_says_how_many_ranks_are_not_heard_of(tmp_path: Path) -> None:

@@ -30,13 +30,8 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
     first = causes[0] if causes else None
     # Whoever stops a job says nothing of why it stood.
     is_open = first is None or first.cause_class is CauseClass.EXTERNAL_STOP
-    if state is not None and is_open and _all_communicate(state):
-        yield said(
-            "all {count} ranks stood in torch's communication: take their stacks again a minute "
-            "later; where none has moved the job hangs, and serried.guard() in the next run tells "
-            "whose call is missing",
-            count=state.world_size,
-        )
+    if state is not None and is_open:
+        yield from beside_stacks(state)
     if first is None or first.ranks is not None:
         return
     size = state.world_size if state else _said_size(evidence)
@@ -66,10 +61,29 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
         )
 
 
-def _all_communicate(state: JobState) -> bool:
-    """Tells whether every rank's stack stands in communication, so that none can be told apart."""
-    stacks = [each.stack for each in state.ranks]
-    return len(stacks) > 1 and all(stack and is_in_communication(stack) for stack in stacks)
+def beside_stacks(state: JobState) -> Iterator[Sentence]:
+    """Yields what is missing where every rank's stack is there and none can be told apart.
+
+    A rank that waits in C++ stands at its user's own line, as in ``work.wait()``.
+    """
+    stacks = {each.rank: each.stack for each in state.ranks if each.stack}
+    if len(stacks) < max(2, state.world_size):
+        return
+    if all(map(is_in_communication, stacks.values())):
+        yield said(
+            "all {count} ranks stood in torch's communication: take their stacks again a minute "
+            "later; where none has moved the job hangs, and serried.guard() in the next run tells "
+            "whose call is missing",
+            count=state.world_size,
+        )
+    elif own := [r for r, stack in stacks.items() if not is_in_communication(stack)]:
+        hidden = [rank for rank in own if stacks[rank][0].is_users]
+        if hidden == own:
+            yield said(
+                "the stacks of {who} end at lines of the job's own code, which hide a wait such as "
+                "work.wait(): take them with the frames of C++ (py-spy dump --native --pid PID)",
+                who=named(hidden),
+            )
 
 
 def beside_dumps(state: JobState, silent: Sequence[int]) -> Iterator[Sentence]:
@@ -86,10 +100,14 @@ def beside_dumps(state: JobState, silent: Sequence[int]) -> Iterator[Sentence]:
             "where a rank stands",
             who=named(stackless),
         )
-    elif not blank and not any(op.peer is not None for e in state.ranks for op in e.issued):
+    elif not (blank or state.keeps_messages) and not _holds_messages(state):
         yield said(
             "no record of sends and receives: use serried.guard() in the next run, which keeps them"
         )
+
+
+def _holds_messages(state: JobState) -> bool:
+    return any(op.peer is not None for each in state.ranks for op in each.issued)
 
 
 def _said_size(evidence: Evidence) -> int | None:

@@ -140,6 +140,7 @@ def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, l
         schedule=given.schedule if given else None,
         gpus_per_node=given.gpus_per_node if given else None,
         set_apart=of_job.set_apart | left.cut_off,
+        keeps_messages=len(job.ranks) == world_size,
     )
     return state, notes
 

@@ -137,6 +137,8 @@ class JobState:
     gpus_per_node: int | None = None
     set_apart: frozenset[int] = frozenset()
     """Ranks whose dumps were left out, as cut off or of another moment: nothing tells of them."""
+    keeps_messages: bool = False
+    """Whether all ranks were under guards, which write down sends and receives too."""
 
     @classmethod
     def of(

@@ -11,12 +11,18 @@ from serried.views.sentences import say
 
 SCHEMA = "serried.diagnosis/1"
 NOTHING_FOUND = said("nothing wrong was found in what was read")
+NOTHING_TOLD = said(
+    "what was read does not tell whether this job hangs, or who is at fault; what would tell is "
+    "named below"
+)
 NOTHING_READ = said("nothing could be read: there is no line of a log, no dump and no record")
 
 
 def no_cause(diagnosis: Diagnosis) -> Sentence:
-    """Returns what is said where no cause was found: whether there was anything to find one in."""
-    return NOTHING_FOUND if diagnosis.was_read else NOTHING_READ
+    """Returns what is said where no cause was found: whether there was enough to find one in."""
+    if not diagnosis.was_read:
+        return NOTHING_READ
+    return NOTHING_TOLD if diagnosis.missing else NOTHING_FOUND
 
 
 def diagnosis_document(diagnosis: Diagnosis, lang: str = "en") -> dict[str, Any]:
@@ -26,7 +32,7 @@ def diagnosis_document(diagnosis: Diagnosis, lang: str = "en") -> dict[str, Any]
     repeats the first finding, with the collective in which others waited for it.
     """
     findings = [_finding(cause, lang) for cause in diagnosis.causes]
-    top = dict(findings[0]) if findings else _no_fault(no_cause(diagnosis), lang)
+    top = dict(findings[0]) if findings else _no_fault(diagnosis, lang)
     told = [cause.collective for cause in diagnosis.causes if cause.collective]
     top["collective"] = asdict(told[0].filled(told[1:])) if told else None
     return {
@@ -65,12 +71,13 @@ def _finding(cause: Cause, lang: str) -> dict[str, Any]:
     }
 
 
-def _no_fault(verdict: Sentence, lang: str) -> dict[str, Any]:
+def _no_fault(diagnosis: Diagnosis, lang: str) -> dict[str, Any]:
+    is_open = bool(diagnosis.missing)
     return {
-        "verdict": say(verdict, lang),
+        "verdict": say(no_cause(diagnosis), lang),
         "class": CauseClass.NO_FAULT.value,
         "kind": CauseClass.NO_FAULT.value,
-        "ranks": [],
+        "ranks": None if is_open else [],
         "groups": [],
         "collective": None,
         "waiting": [],
