@@ -92,7 +92,6 @@ class JobFiles:
     def _keep_guarded(self, rank: GuardedRank, name: str) -> None:
         """Keeps what a guard left of a rank, unless the last of it is cut off; says what is."""
         if rank.file.is_cut_off:
-            self.left.cut_off.add(rank.rank)
             self.notes.append(
                 said(
                     "{name} breaks off before what its rank did last, and was left out: copy it "

@@ -237,7 +237,8 @@ def test_groups_that_dumps_call_by_their_kind_are_the_layout_s(tmp_path: Path, n
     folder.mkdir()
     (folder / "groups.json").write_text(json.dumps(layout))
     found = left(folder, dumps)
-    assert found.causes[0].ranks == (3,)
+    [waits] = found.causes[0].waiting
+    assert (waits.rank, waits.waits_for) == (1, (3,))
     assert "dp_1" in str(found.causes[0].verdict)
 
 

@@ -214,7 +214,9 @@ def test_ranks_that_left_nothing_are_reasoned_about(tmp_path: Path) -> None:
     job = GuardedRanks(tmp_path)
     job.collective([0, 1, 2], 0, ends=False)
     job.remove([3])
-    assert first(job.diagnosis())[:2] == ("left_nothing", (3,))
+    found = job.diagnosis()
+    assert first(found) == ("left_nothing", None, 3)
+    assert next(str(each) for each in found.missing).startswith("no line from rank 3: collect")
 
 
 def test_two_runs_in_one_folder_are_not_mixed(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ def test_a_single_stack_of_a_job_on_gpus_may_stand_in_a_wait_for_the_gpu() -> No
 def test_a_rank_that_lives_and_whose_files_are_missing_is_not_accused() -> None:
     lives = RankState(0, RankCondition.RUNNING)
     assert first(lives, waiting(1), waiting(2)).ranks is None
-    assert first(RankState(0), waiting(1), waiting(2)).ranks == (0,)
+    ended = RankState(0, RankCondition.DEAD)
+    assert first(ended, waiting(1), waiting(2)).ranks == (0,)
 
 
 def test_a_rank_of_which_nothing_tells_whether_it_came_did_not_stay_away() -> None:

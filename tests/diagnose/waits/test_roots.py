@@ -165,11 +165,14 @@ def test_groups_taken_in_the_opposite_order_by_two_ranks_are_charged_to_both() -
     assert (first.kind, first.ranks) == (RootKind.SWAPPED, (0, 3, 5, 6))
 
 
-def test_a_rank_that_left_nothing_is_named_where_nobody_else_is_missing() -> None:
+def test_a_rank_that_left_nothing_is_awaited_and_not_named_for_that_alone() -> None:
     state = played([program(1)[:-1] if rank == 6 else program(1) for rank in range(WORLD)])
     silent = replace(state, ranks=tuple(RankState(6) if r.rank == 6 else r for r in state.ranks))
     [root] = found(silent)
-    assert (root.kind, root.ranks) == (RootKind.SILENT, (6,))
+    assert (root.kind, root.ranks, root.circle) == (RootKind.SILENT, None, (6,))
+    told = cause_of(wait_graph(silent), root)
+    assert str(told.verdict).startswith("nothing shows that rank 6 joined")
+    assert {each.waits_for for each in told.waiting if each.directly} == {(6,)}
 
 
 def test_a_rank_that_left_nothing_is_not_named_where_another_is_known_to_have_died() -> None:
@@ -191,19 +194,19 @@ def test_who_left_nothing_is_not_named_where_others_left_nothing_either() -> Non
     assert (root.kind, root.ranks, root.circle) == (RootKind.SILENT, None, (1, 2, 3))
 
 
-@pytest.mark.parametrize(("of_node", "is_named"), [(None, False), (2, True), (4, False)])
-def test_of_several_that_left_nothing_only_a_whole_node_is_named(
-    of_node: int | None, is_named: bool
+@pytest.mark.parametrize(
+    ("of_node", "who"), [(None, "ranks 4, 5"), (2, "every rank of node 2"), (4, "ranks 4, 5")]
+)
+def test_of_a_whole_node_that_left_nothing_it_is_said_and_nobody_is_named(
+    of_node: int | None, who: str
 ) -> None:
     lost = (4, 5)
     state = played([program(1)[:-1] if rank in lost else program(1) for rank in range(WORLD)])
     ranks = tuple(RankState(r.rank) if r.rank in lost else r for r in state.ranks)
     [root] = found(replace(state, ranks=ranks, gpus_per_node=of_node))
-    assert (root.kind, root.ranks) == (RootKind.SILENT, lost if is_named else None)
-    assert is_named or root.circle == lost
-    told = str(cause_of(wait_graph(state), root).verdict)
-    assert told.startswith("nothing shows that ranks 4, 5 joined")
-    assert ("nobody can be named" in told) is not is_named
+    assert (root.kind, root.ranks, root.circle) == (RootKind.SILENT, None, lost)
+    told = str(cause_of(wait_graph(replace(state, gpus_per_node=of_node)), root).verdict)
+    assert told.startswith(f"nothing shows that {who} joined")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,18 @@ def who(state: JobState, ranks: tuple[int, ...]) -> Sentence:
     return said("{name} ({places})", name=name, places=listed(places))
 
 
+def _of_node(state: JobState, ranks: tuple[int, ...]) -> Sentence | None:
+    """Returns the node of which these are all the ranks, of a job of several; None where none is.
+
+    What lay on a node is lost, or not collected, as a whole.
+    """
+    of_node = state.gpus_per_node
+    if not of_node or len(ranks) != of_node or of_node >= state.world_size:
+        return None
+    nodes = {rank // of_node for rank in ranks}
+    return said("every rank of node {node}", node=nodes.pop()) if len(nodes) == 1 else None
+
+
 def operation_named(operation: RankOperation) -> Sentence:
     """Returns an operation by its name, place and group, or by its peer."""
     if operation.peer is not None:
@@ -78,9 +90,9 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
             return _may_wait(state, root)
         if root.kind is RootKind.SILENT:
             return said(
-                "nothing shows that ranks {ranks} joined {what}: nothing of them was given to "
-                "read, so that nobody can be named",
-                ranks=listed(root.circle),
+                "nothing shows that {who} joined {what}: neither dump nor stack of {who} was "
+                "given, and nobody is named by that alone",
+                who=_of_node(state, root.circle) or who(state, root.circle),
                 what=meeting_named(root.meeting) if root.meeting else _AWAITED,
             )
         return said(
@@ -170,13 +182,6 @@ def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
                 else "{who} are in {place} and never joined {what}",
                 who=name,
                 place=place_of(state, (root.ranks or (0,))[0]),
-                what=what,
-            )
-        case RootKind.SILENT:
-            return said(
-                "nothing shows that {who} joined {what}: neither dump nor stack of {who} was "
-                "given, which may only be missing here",
-                who=name,
                 what=what,
             )
         case RootKind.SKIPPED:

@@ -68,8 +68,6 @@ class LeftBehind:
     """By rank, the stack of its main thread."""
     process_states: dict[int, str] = field(default_factory=dict)
     """By rank, the letter of ``/proc/PID/stat``: T is stopped; ``gone`` where there was none."""
-    cut_off: set[int] = field(default_factory=set)
-    """Ranks whose guard's file ends before what they did last, and is not among ``guarded``."""
     given: GivenGroups | None = None
     texts: Mapping[Site, str] = field(default_factory=dict)
     """The code of lines, from tracebacks."""
@@ -139,7 +137,6 @@ def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, l
         num_microbatches=given.num_microbatches if given else None,
         schedule=given.schedule if given else None,
         gpus_per_node=given.gpus_per_node if given else None,
-        set_apart=of_job.set_apart | left.cut_off,
         keeps_messages=len(job.ranks) == world_size,
     )
     return state, notes

@@ -135,8 +135,6 @@ class JobState:
     axes: tuple[tuple[str, int], ...] = ()
     """The layout's axes with their sizes, the fastest first; () where it is not known."""
     gpus_per_node: int | None = None
-    set_apart: frozenset[int] = frozenset()
-    """Ranks whose dumps were left out, as cut off or of another moment: nothing tells of them."""
     keeps_messages: bool = False
     """Whether all ranks were under guards, which write down sends and receives too."""
 

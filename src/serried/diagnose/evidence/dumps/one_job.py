@@ -33,11 +33,9 @@ _ZONE_S, _NEAR_S, _MOST_ZONE_S = 900.0, 60.0, 14 * 3600.0
 
 @dataclass(frozen=True)
 class OneJob:
-    """Holds the dumps of one job, the ranks whose dumps were set apart, and what was odd."""
+    """Holds the dumps of one job, and what was odd."""
 
     dumps: tuple[FlightDump, ...]
-    set_apart: frozenset[int]
-    """Ranks of which only dumps of another moment are there: what they did is not known."""
     notes: tuple[Sentence, ...]
 
 
@@ -77,9 +75,7 @@ def of_one_job(dumps: Sequence[FlightDump]) -> OneJob:
             dump = later
         kept[rank] = dump
     mine, others = of_one_moment(list(kept.values()))
-    ranks = {dump.rank for dump in mine}
-    apart = {each for each in kept if each not in ranks and each >= 0}
-    return OneJob(tuple(mine), frozenset(apart), (*notes, *others))
+    return OneJob(tuple(mine), (*notes, *others))
 
 
 def of_one_moment(dumps: Sequence[FlightDump]) -> tuple[Sequence[FlightDump], list[Sentence]]:
@@ -186,15 +182,28 @@ def _of_one_folder(
         if rival is None:
             kept.append(folder)
             continue
+        other, among = _short_names(folder, rival)
         notes.append(
             said(
                 "the dumps in {other} are of another job than those in {kept}, or of another "
                 "moment, and were left out: give the folder of one job",
-                other=PurePath(folder).name,
-                kept=PurePath(rival).name,
+                other=other,
+                kept=among,
             )
         )
     return [each for each in dumps if each.rank is None or each.folder in kept], notes
+
+
+def _short_names(one: str, other: str) -> tuple[str, str]:
+    """Returns the ends of two paths that tell them apart.
+
+    >>> _short_names("/runs/a/fr", "/runs/b/fr")
+    ('a/fr', 'b/fr')
+    """
+    parts, others = PurePath(one).parts, PurePath(other).parts
+    longest = max(len(parts), len(others))
+    least = next((n for n in range(1, longest) if parts[-n:] != others[-n:]), longest)
+    return "/".join(parts[-least:]), "/".join(others[-least:])
 
 
 def _are_apart(one: Mapping[int, FlightDump], other: Mapping[int, FlightDump]) -> bool:
