@@ -42,6 +42,24 @@ def memory_text(size_bytes: int) -> str:
     return _three_figures(size_bytes / 2.0**30, "GiB")
 
 
+def difference_text(difference_ns: float) -> str:
+    """Prints a difference of times with its sign.
+
+    >>> difference_text(1_200_000), difference_text(-2e9)
+    ('+1.20 ms', '-2.00 s')
+    """
+    return f"{'-' if difference_ns < 0 else '+'}{duration_text(abs(difference_ns))}"
+
+
+def speed_text(bytes_per_s: float) -> str:
+    """Prints bytes per second with three figures.
+
+    >>> speed_text(1.27e9)
+    '1.27 GB/s'
+    """
+    return f"{bytes_text(round(bytes_per_s))}/s"
+
+
 def _three_figures(value: float, unit: str) -> str:
     # Rounding may add a figure, so the next form takes over just below: 9.996 is 10.0 and 99.96 is
     # 100.

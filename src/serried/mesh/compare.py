@@ -9,7 +9,7 @@ order in which groups are made does not count, for it changes no member.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from serried.errors import listed
 from serried.finding import Sentence, said
 from serried.mesh.groups import Groups, shown, signature
+from serried.mesh.kind import holding
 from serried.mesh.layout import Layout
 from serried.mesh.mesh import Ranks
 
@@ -42,8 +43,8 @@ class Pair:
     right: str | None
     dim: str = ""
     rank: int | None = None
-    ours: list[list[int]] = field(default_factory=list)
-    theirs: list[list[int]] = field(default_factory=list)
+    ours: list[Sequence[int]] = field(default_factory=list)
+    theirs: list[Sequence[int]] = field(default_factory=list)
     is_reordered: bool = False
     """Tells that groups hold the same ranks in another order."""
     is_known: bool = False
@@ -174,11 +175,7 @@ def _compared(left: Layout, right: Layout, ours: str, theirs: str, dim: str) -> 
     rank = first_difference(a, b, max(left.world_size, right.world_size))
     if rank is None:
         return Pair(ours, theirs, dim, is_reordered=_order(a) != _order(b))
-    return Pair(ours, theirs, dim, rank, _around(a, rank), _around(b, rank))
-
-
-def _around(groups: Groups, rank: int) -> list[list[int]]:
-    return [groups[number].tolist() for number in groups.containing(rank)]
+    return Pair(ours, theirs, dim, rank, holding(a, rank), holding(b, rank))
 
 
 def first_difference(left: Groups, right: Groups, world_size: int) -> int | None:
@@ -234,6 +231,6 @@ def _order(groups: Groups) -> bytes:
     return groups.members[by_first].tobytes()
 
 
-def _shown(groups: list[list[int]]) -> str:
+def _shown(groups: list[Sequence[int]]) -> str:
     """Returns a rank's groups as text: ``[0 2]``, or ``[]`` without any."""
     return listed((shown(ranks) for ranks in groups), limit=len(groups)) or "[]"

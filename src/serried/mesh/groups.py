@@ -171,7 +171,7 @@ def signature(groups: Groups) -> bytes:
     return members.tobytes() + b"|" + sizes.tobytes()
 
 
-def shown(ranks: list[int], limit: int = MEMBERS_SHOWN) -> str:
+def shown(ranks: Sequence[int], limit: int = MEMBERS_SHOWN) -> str:
     """Returns the ranks of a group as text.
 
     >>> shown([0, 2]), shown([0, 1, 2], limit=2)

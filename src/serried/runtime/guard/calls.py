@@ -32,6 +32,7 @@ from serried.runtime.recorder.torch_private import (
     PipelineStageBase,
     functional,
     group_by_name,
+    storage_of,
 )
 
 
@@ -94,7 +95,7 @@ class TorchCalls:
         self._tensors: dict[int, int] = {}
         self._places: dict[int, int] = {}
         self.num_failed = 0
-        """TorchCalls that could not be written down, for whatever reason."""
+        """Calls that could not be written down, for whatever reason."""
         self._patches = [*self._of_groups(), *self._of_functions(), *self._of_stages()]
 
     def put_in(self) -> None:
@@ -256,7 +257,7 @@ class TorchCalls:
                 if AsyncTensor is not None and isinstance(last, AsyncTensor):
                     if len(self._tensors) > _MOST_KNOWN:
                         self._tensors.clear()
-                    self._tensors[_storage(last)] = number
+                    self._tensors[storage_of(last)] = number
                 else:
                     log.end(number)
                 return done
@@ -273,7 +274,7 @@ class TorchCalls:
             log = self._log
             if log is None or not tensors or torch.compiler.is_compiling():
                 return original(tensor)
-            number = tensors.pop(_storage(tensor), 0)
+            number = tensors.pop(storage_of(tensor), 0)
             if not number:
                 return original(tensor)
             log.wait(number)
@@ -387,9 +388,3 @@ def _held(held: Any) -> tuple[int, Any]:
     within = [_held(each) for each in held]
     first = next((tensor for _, tensor in within if tensor is not None), None)
     return sum(numel for numel, _ in within), first
-
-
-def _storage(tensor: Any) -> int:
-    """Returns what tells one storage from another, of the tensor or of what it stands for."""
-    place: int = getattr(tensor, "elem", tensor).untyped_storage()._cdata
-    return place

@@ -34,6 +34,7 @@ from serried.runtime.recorder.torch_private import (
     fsdp_collectives,
     fsdp_group,
     functional,
+    storage_of,
 )
 from serried.runtime.recorder.tracer import Mark, Tracer
 from serried.trace.model.traffic import CollectiveMove
@@ -254,7 +255,7 @@ class Exchanges:
         elif isinstance(done, list) and done:
             return self._takes_off(done[-1], flight)  # coalesced: the last one's wait is all's
         elif AsyncTensor is not None and isinstance(done, AsyncTensor):
-            self._tensors[_storage(done)] = flight
+            self._tensors[storage_of(done)] = flight
         elif hasattr(done, "wait") and not isinstance(done, torch.Tensor):
             done.wait = self._landing(flight, done.wait)
         else:
@@ -281,7 +282,7 @@ class Exchanges:
         def wait_tensor(tensor: Any) -> Any:
             if torch.compiler.is_compiling() or work.is_exchange:
                 return original(tensor)
-            flight = tensors.pop(_storage(tensor), None) if tensors else None
+            flight = tensors.pop(storage_of(tensor), None) if tensors else None
             if flight is None:
                 return original(tensor)
             return self._landing(flight, original)(tensor)
@@ -310,12 +311,6 @@ class Exchanges:
                         tracer.keep_moves()
 
         return call
-
-
-def _storage(tensor: Any) -> int:
-    """Returns what tells one storage from another, of the tensor or of what it stands for."""
-    place: int = getattr(tensor, "elem", tensor).untyped_storage()._cdata
-    return place
 
 
 def _is_to_gather(group: Any, *args: Any, **options: Any) -> bool:

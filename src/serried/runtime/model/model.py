@@ -244,7 +244,7 @@ class Stage(HeldStage):
                 parameter.fill_(1.0)
                 continue
             source = "embed.weight" if self.sizes.tie and name == "output.weight" else name
-            generator = torch.Generator().manual_seed(_seed_of(seed, source))
+            generator = torch.Generator().manual_seed(seed_of(seed, source))
             # Drawn for the bytes alone, so that they are the same with any padding.
             rows = VOCABULARY if name in PADDED else len(parameter)
             drawn = torch.randn(rows, *parameter.shape[1:], generator=generator)
@@ -256,7 +256,8 @@ class Stage(HeldStage):
         return 0.02 / math.sqrt(2 * self.sizes.layers) if adds else 0.02
 
 
-def _seed_of(seed: int, name: str) -> int:
+def seed_of(seed: int, name: str) -> int:
+    """Returns the seed that a weight is drawn from, by the run's seed and the weight's name."""
     digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 

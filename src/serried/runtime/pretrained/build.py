@@ -8,7 +8,6 @@ module's name in the whole model, so that they are the same however the model is
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from torch import nn
 
 from serried.errors import InputError, listed
 from serried.runtime.job.config_model import ConfigModel, config_of
+from serried.runtime.model.model import seed_of
 from serried.runtime.stages.pruned import AbsentPart
 
 
@@ -62,7 +62,7 @@ def draw(model: Any, held: nn.Module, seed: int, prefix: str = "") -> None:
             tensor.fill_(math.nan)
     for name, module in _children_first(held, prefix):
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(_seed_of(seed, name))
+            torch.manual_seed(seed_of(seed, name))
             model._init_weights(module)
 
 
@@ -86,8 +86,3 @@ def _children_first(model: nn.Module, prefix: str = "") -> Iterator[tuple[str, n
     for key, child in model.named_children():
         yield from _children_first(child, f"{prefix}.{key}" if prefix else key)
     yield prefix, model
-
-
-def _seed_of(seed: int, name: str) -> int:
-    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1

@@ -37,6 +37,7 @@ __all__ = [
     "replicate",
     "schedules",
     "set_reducer_group",
+    "storage_of",
     "when_backward_is_done",
 ]
 
@@ -136,6 +137,12 @@ def group_by_name(name: str) -> Any:
         return resolve(name) if resolve else None
     except (KeyError, ValueError, RuntimeError):
         return None
+
+
+def storage_of(tensor: Any) -> int:
+    """Returns what tells one storage from another, of the tensor or of what it stands for."""
+    place: int = getattr(tensor, "elem", tensor).untyped_storage()._cdata
+    return place
 
 
 def set_reducer_group(model: Any, group: dist.ProcessGroup) -> None:

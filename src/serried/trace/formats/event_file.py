@@ -28,10 +28,8 @@ from serried.trace.formats.json_stream import JsonStream, LongValueError, NotANu
 from serried.user_file import opened
 
 Event = dict[str, Any]
-SUFFIXES = (".json", ".json.gz", ".pt.trace.json", ".pt.trace.json.gz")
-"""How the names of event files end."""
-
 _PIECE_BYTES = 1 << 20
+_LONGEST_NAME = 255
 _SURE_BYTES = 16 << 20
 """So much may a gzipped file hold, however little it takes packed."""
 
@@ -191,6 +189,16 @@ def nanoseconds(microseconds: object) -> int | None:
     if isinstance(microseconds, int):
         return 1000 * microseconds
     return round(microseconds * 1000)
+
+
+def printable(name: object) -> str:
+    """Returns a host's or a GPU's name as a file gives it, of what can be printed, "" without one.
+
+    >>> printable("node\\x1b-1"), printable(None)
+    ('node?-1', '')
+    """
+    letters = str(name or "")[:_LONGEST_NAME]
+    return "".join(letter if letter.isprintable() else "?" for letter in letters)
 
 
 # ----------------------------------------------------------------------- bytes

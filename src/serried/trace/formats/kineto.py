@@ -28,7 +28,14 @@ from pathlib import Path
 from serried.action import Action, ActionKind
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
-from serried.trace.formats.event_file import Event, TraceEventFile, nanoseconds, natural, whole
+from serried.trace.formats.event_file import (
+    Event,
+    TraceEventFile,
+    nanoseconds,
+    natural,
+    printable,
+    whole,
+)
 from serried.trace.formats.foreign import TOWARDS, ForeignSpan, foreign_trace, pipelines, spans_of
 from serried.trace.model.laid_out import laid_out
 from serried.trace.model.recorded_order import pipeline_ranks
@@ -43,7 +50,6 @@ _BEGINNINGS = (_PREFIX, "Forward ", "Backward ", "ProfilerStep#", "Optimizer.ste
 
 _NAMED = re.compile(r"rank[_-]?(\d{1,7})", re.IGNORECASE)
 _ON_STREAM = "gpu_user_annotation"
-_LONGEST_HOST = 255
 
 Interval = tuple[int, int, int]
 
@@ -105,7 +111,7 @@ def kineto_trace(files: Sequence[TraceEventFile], sizes: Mapping[str, int] | Non
     layout = pipelines(rows, world_size if is_eager or max(worlds) else None, sizes)
     machines: dict[str, list[int]] = {}
     for rank, file in sorted(by_rank.items()):
-        machines.setdefault(_host(file.about.get("host_name")), []).append(rank)
+        machines.setdefault(printable(file.about.get("host_name")), []).append(rank)
     run = files[0].path.parent.resolve().name
     return foreign_trace(
         run, layout, machines, spans_of(rows), findings=findings, waits_inside=True
@@ -124,7 +130,7 @@ def _require_one_run(
     for rank, file in files.items():
         if world := _number(file.about.get("distributedInfo"), "world_size", 0):
             worlds.setdefault(world, file.path)
-        if rows[rank] and (host := _host(file.about.get("host_name"))):
+        if rows[rank] and (host := printable(file.about.get("host_name"))):
             times = [(row.start_ns, row.end_ns) for row in rows[rank]]
             ends = min(start for start, _ in times), max(end for _, end in times)
             hosts.setdefault(host, []).append((*ends, file.path))
@@ -251,12 +257,6 @@ def _row(
     # A pair goes under its forward's numbers: one span holds one stage and one microbatch.
     numbers = action.parts[0] if action.parts else action
     return ForeignSpan(rank, numbers.stage, action.kind, numbers.microbatch, step, start, end)
-
-
-def _host(name: object) -> str:
-    """Returns a machine's name, of what it can be printed with."""
-    letters = str(name or "")[:_LONGEST_HOST]
-    return "".join(letter if letter.isprintable() else "?" for letter in letters)
 
 
 def _number(about: object, key: str, otherwise: int) -> int:

@@ -13,7 +13,7 @@ from serried.collective.price import LinkClass, LinkCost
 from serried.collective.registry import COLLECTIVES, ENTRIES
 from serried.collective.step import CollectiveStep
 from serried.plan.collective_price import PricedCollective
-from serried.units import bytes_text, duration_text, memory_text
+from serried.units import duration_text, memory_text, speed_text
 from serried.views.collective.document import place_name, steps_within
 from serried.views.sentences import phrase, tell
 from serried.views.table import Table
@@ -284,11 +284,6 @@ def link_text(priced: PricedCollective, kind: LinkClass, lang: str) -> str:
     if priced.asked.measured is not None:
         return phrase(plain.get(kind, ""), lang)
     return phrase(named.get(kind) or plain.get(kind, ""), lang)
-
-
-def speed_text(bytes_per_s: float) -> str:
-    """Returns a bandwidth: 367 GB/s."""
-    return f"{bytes_text(round(bytes_per_s))}/s"
 
 
 def registry_table(*, lang: str = "en") -> Table:

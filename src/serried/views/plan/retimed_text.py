@@ -11,7 +11,7 @@ from typing import Any
 from serried.finding import Sentence, said
 from serried.plan.retime.constants import retimed_document
 from serried.plan.retime.retimed import RetimedStep, Target, retime
-from serried.units import duration_text
+from serried.units import difference_text, duration_text
 from serried.views.explain.plain import wrap
 from serried.views.sentences import say, tell
 from serried.views.table import Table
@@ -164,7 +164,7 @@ def signed(seconds: float) -> str:
     >>> signed(0.0012), signed(-2)
     ('+1.20 ms', '-2.00 s')
     """
-    return f"{'-' if seconds < 0 else '+'}{_text(abs(seconds))}"
+    return difference_text(seconds * 1e9)
 
 
 def _text(seconds: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from serried.mesh import Layout
 from serried.plan.busbw import BusbwRow
 from serried.runtime.check.report import CheckReport, Link
-from serried.units import bytes_text, duration_text
+from serried.units import bytes_text, duration_text, speed_text
 from serried.views.layout.text import table
 from serried.views.sentences import say, tell
 from serried.views.table import Table
@@ -116,15 +116,6 @@ def same_line(same_as: Mapping[str, str], lang: str) -> str:
     """Returns which kinds were not timed as another has the same groups; "" where there is none."""
     pairs = ", ".join(f"{kind} = {first}" for kind, first in same_as.items())
     return tell("same groups: {pairs}", lang, pairs=pairs) if pairs else ""
-
-
-def speed_text(bytes_per_s: float) -> str:
-    """Prints bytes per second with three figures.
-
-    >>> speed_text(1.27e9)
-    '1.27 GB/s'
-    """
-    return f"{bytes_text(round(bytes_per_s))}/s"
 
 
 def _shape(row: BusbwRow, lang: str) -> str:

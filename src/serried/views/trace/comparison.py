@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from serried.trace.measure.compare import ActionChange, OrderChange, TraceComparison
-from serried.units import duration_text
+from serried.units import difference_text, duration_text
 from serried.views.sentences import phrase, tell
 from serried.views.trace.words import CAUSES, LONGER, OF_A_STEP
 
@@ -33,7 +33,7 @@ def comparison_lines(
             ours=duration_text(windows[0]),
             second=second,
             theirs=duration_text(windows[1]),
-            more=_signed(compared.more_ns),
+            more=difference_text(compared.more_ns),
             # The second trace is the measure: 110 ms against 100 ms reads +10.0%.
             share=windows[0] / windows[1] - 1,
         ),
@@ -53,7 +53,7 @@ def comparison_lines(
     account = sorted(compared.account.items(), key=lambda each: -abs(each[1]))
     told = [(name, more) for name, more in account if abs(more) >= least]
     words = _WORDS if compared.first.has_pipeline else {**_WORDS, **OF_A_STEP}
-    lines += [f"  {_signed(more):>10}  {phrase(words[name], lang)}" for name, more in told]
+    lines += [f"  {difference_text(more):>10}  {phrase(words[name], lang)}" for name, more in told]
     if not told:
         lines.append(tell("  nowhere: every kind of work and of waiting takes as long", lang))
     return [*lines, *_changes(compared, lang), *_orders(compared, lang)]
@@ -98,10 +98,6 @@ def _order(order: OrderChange, lang: str) -> str:
         ours=order.first or nothing,
         theirs=order.second or nothing,
     )
-
-
-def _signed(ns: float) -> str:
-    return f"{'-' if ns < 0 else '+'}{duration_text(abs(ns))}"
 
 
 def comparison_document(compared: TraceComparison, first: str, second: str) -> dict[str, Any]:

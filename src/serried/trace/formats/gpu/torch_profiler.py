@@ -28,6 +28,7 @@ from serried.trace.formats.event_file import (
     Event,
     TraceEventFile,
     nanoseconds,
+    printable,
     whole,
 )
 from serried.trace.formats.gpu.columns import GrowingActivity
@@ -52,7 +53,6 @@ _SYNCS = {
 _STEP = re.compile(r"ProfilerStep\s?#(\d{1,9})")
 _RANKS_LISTED = 4096
 _NAME_LETTERS = 1 << 16
-_LONGEST_HOST = 255
 
 
 class KernelReader:
@@ -141,7 +141,7 @@ class KernelReader:
             self.columns,
             number,
             file.path,
-            host=_printable(file.about.get("host_name")),
+            host=printable(file.about.get("host_name")),
             world_size=world_said(about),
             gpu=_gpu(file.about.get("deviceProperties")),
             base_ns=base_ns if base_ns < TRACE_MOMENT.most else 0,
@@ -239,11 +239,6 @@ def _rate(value: object) -> float:
     return float(value) if 0 <= value < 1e9 else math.nan
 
 
-def _printable(name: object) -> str:
-    letters = str(name or "")[:_LONGEST_HOST]
-    return "".join(letter if letter.isprintable() else "?" for letter in letters)
-
-
 def _gpu(properties: Any) -> str:
     first = properties[0] if isinstance(properties, list) and properties else None
-    return _printable(first.get("name")) if isinstance(first, dict) else ""
+    return printable(first.get("name")) if isinstance(first, dict) else ""

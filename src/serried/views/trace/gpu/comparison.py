@@ -8,7 +8,7 @@ from typing import Any
 
 from serried.trace.gpu.difference import Frequency, GpuComparison, NameDifference
 from serried.trace.gpu.kind import short_name
-from serried.units import duration_text
+from serried.units import difference_text, duration_text
 from serried.views.sentences import phrase, tell
 from serried.views.table import Table
 from serried.views.trace.text import figures_table
@@ -34,13 +34,15 @@ def gpu_comparison_lines(found: GpuComparison, *, lang: str = "en") -> list[str]
             lang,
             ours=duration_text(ours),
             theirs=duration_text(theirs),
-            more=signed(ours - theirs),
+            more=difference_text(ours - theirs),
             share=ours / theirs - 1 if theirs else 0.0,
         )
     ]
     if worst is not None and worst.more_ns:
         name = cut(short_name(worst.name))
-        lines.append(tell("most in {name}: {more}", lang, name=name, more=signed(worst.more_ns)))
+        lines.append(
+            tell("most in {name}: {more}", lang, name=name, more=difference_text(worst.more_ns))
+        )
     counts = Counter(row.frequency for row in found.rows)
     lines.append(
         tell(
@@ -70,7 +72,7 @@ def _rows(first: str, rows: Sequence[NameDifference], shown: int, lang: str) -> 
     for row in rows[:shown]:
         counts = f"{row.first.count:,.3g}", f"{row.second.count:,.3g}"
         times = duration_text(row.first.total_ns), duration_text(row.second.total_ns)
-        table.add_row(cut(short_name(row.name), 44), *counts, *times, signed(row.more_ns))
+        table.add_row(cut(short_name(row.name), 44), *counts, *times, difference_text(row.more_ns))
     if len(rows) > shown:
         table.add_row(tell("{count:,} more", lang, count=len(rows) - shown))
     return table
@@ -94,8 +96,3 @@ def gpu_comparison_document(found: GpuComparison, first: str, second: str) -> di
             for row in found.rows
         ],
     }
-
-
-def signed(ns: float) -> str:
-    """Returns a difference of times with its sign."""
-    return f"{'-' if ns < 0 else '+'}{duration_text(abs(ns))}"
