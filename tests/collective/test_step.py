@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from serried.collective.placed_group import PlacedGroup
-from serried.collective.price import LinkCost, Network, step_times
+from serried.collective.price import LinkCost, Network, cost_of
 from serried.collective.registry import ENTRIES, make
 from serried.collective.step import CollectiveStep, CollectiveSteps
 
@@ -34,5 +34,6 @@ def test_a_ring_of_16384_ranks_is_priced_by_making_a_step_of_each_pattern() -> N
         return ring.steps[index]
 
     steps = CollectiveSteps(len(ring.steps), counted, ring.steps.pattern)
-    assert len(step_times(replace(ring, steps=steps), NETWORK, 1 << 30)) == 32_766
+    cost = cost_of(replace(ring, steps=steps), NETWORK, 1 << 30)
+    assert len(cost.step_s) == 32_766
     assert len(made) == 2

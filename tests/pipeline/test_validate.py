@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from serried.action import Action
 from serried.errors import InputError
 from serried.pipeline import Schedule, StagePlacement, validate
-from serried.pipeline.action_lists import from_text
+from serried.pipeline.action_lists import from_actions
 from serried.pipeline.placement import loop
 from serried.pipeline.validate import faults
 
 
+def from_text(*ranks: str) -> Schedule:
+    """Returns the schedule of actions that stand in a string for each rank."""
+    return from_actions("it", [list(map(Action.parse, rank.split())) for rank in ranks])
+
+
 def reasons(*ranks: str, placement: StagePlacement | None = None) -> list[str]:
-    schedule = from_text("it", ranks)
+    schedule = from_text(*ranks)
     if placement:
         schedule = Schedule("it", placement, 1, schedule.first, schedule.code)
     return [str(fault) for fault in faults(schedule)]
@@ -56,4 +62,4 @@ def test_a_circle_of_waiting_ranks_is_shown() -> None:
 
 def test_validate_raises_the_first_reason() -> None:
     with pytest.raises(InputError, match=r"^it lacks 1B0, which rank 1 must run$"):
-        validate(from_text("it", ("0F0 0B0", "1F0")))
+        validate(from_text("0F0 0B0", "1F0"))

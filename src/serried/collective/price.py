@@ -182,11 +182,6 @@ def cost_of(collective: Collective, network: Network, size_bytes: int) -> Collec
     return loads_of(collective, network.nics_per_node).cost(network, size_bytes)
 
 
-def step_times(collective: Collective, network: Network, size_bytes: int) -> Floats:
-    """Returns the seconds of each step, shape (steps,)."""
-    return cost_of(collective, network, size_bytes).step_s
-
-
 def loads_of(collective: Collective, nics_per_node: int | None = None) -> StepLoads:
     """Returns how many blocks go through the links of a collective, whatever their size.
 

@@ -1,4 +1,4 @@
-"""Action lists that others wrote: PyTorch's CSV format, read and written, and plain text.
+"""Action lists that others wrote: PyTorch's CSV format, read and written.
 
     0F0,0F1,0B0,0B1          one row a rank, one cell an action, an empty cell is no action
     1F0,1B0,1F1,1B1
@@ -122,17 +122,12 @@ def to_csv(schedule: Schedule) -> str:
     return text.getvalue()
 
 
-def from_text(name: str, ranks: Sequence[str]) -> Schedule:
-    """Reads one string a rank, actions apart by blanks; it is not validated.
-
-    >>> from_text("mine", ["0F0 0B0", "1F0 1B0"]).placement.rank_of.tolist()
-    [[0, 1]]
-    """
-    return from_actions(name, [[Action.parse(word) for word in rank.split()] for rank in ranks])
-
-
 def from_actions(name: str, ranks: Sequence[Sequence[Action]]) -> Schedule:
     """Makes a schedule of each rank's actions, placing stages where their actions stand.
+
+    >>> ranks = [[Action.parse(word) for word in rank] for rank in (["0F0", "0B0"], ["1F0", "1B0"])]
+    >>> from_actions("mine", ranks).placement.rank_of.tolist()
+    [[0, 1]]
 
     Raises InputError for a rank without actions, and for a stage on no rank or on two.
     """

@@ -28,8 +28,11 @@ def validate(schedule: Schedule) -> None:
 def faults(schedule: Schedule) -> Iterator[InputError]:
     """Finds every reason why the schedule cannot run; the deadlock only if it is the only one.
 
-    >>> from serried.pipeline.action_lists import from_text
-    >>> [str(fault) for fault in faults(from_text("mine", ["0F0 0B0 0B0", "1F0 1B0"]))]
+    >>> from serried.action import Action
+    >>> from serried.pipeline.action_lists import from_actions
+    >>> ranks = (["0F0", "0B0", "0B0"], ["1F0", "1B0"])
+    >>> schedule = from_actions("mine", [list(map(Action.parse, rank)) for rank in ranks])
+    >>> [str(fault) for fault in faults(schedule)]
     ['mine runs 0B0 2 times; each action stands once']
     """
     where = Positions.of(schedule)

@@ -136,19 +136,12 @@ def best_interval(job: FailingJob) -> float:
 
     >>> round(best_interval(FailingJob(1, 6000, checkpoint_s=10, restart_s=600)))
     340
-    >>> round(young_interval(10, 6000))
-    346
     """
     least = max(job.write_s, 1e-3)
     if job.checkpoint_s == 0:
         return least
     mean = job.mtbf_s
     return max(least, mean * (1 + _lambert(-exp(-job.checkpoint_s / mean - 1))))
-
-
-def young_interval(checkpoint_s: float, mtbf_s: float) -> float:
-    """Returns Young's interval, sqrt(2 c M), which people know (Young 1974, CACM 17:9)."""
-    return sqrt(2 * checkpoint_s * mtbf_s)
 
 
 def goodput(job: FailingJob, interval_s: float | None = None) -> Goodput:

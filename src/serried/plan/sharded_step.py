@@ -96,11 +96,6 @@ class ShardedStep:
         """What one rank sends in the step."""
         return sum((moved.sent_bytes for moved in self.moves), Fraction(0))
 
-    def sent_over(self, over: tuple[str, ...]) -> Fraction:
-        """Returns what it sends within groups of these kinds."""
-        moved = (e.moved for e in self.events if e.moved and e.moved.over == over)
-        return sum((each.sent_bytes for each in moved), Fraction(0))
-
     @property
     def peak(self) -> StepEvent:
         """The first event after which the rank holds most."""

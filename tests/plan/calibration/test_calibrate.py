@@ -15,7 +15,7 @@ from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ModelShape
 from serried.plan.request import PlanRequest
-from serried.plan.time.step import step_time
+from tests.plan.alone import step_time
 
 GPU = Gpu("h100", "nvidia", {"bf16": 989e12, "fp8": 1979e12}, 80e9, 3.35e12, 450e9)
 LLAMA = ModelShape("llama3-8b", 32, 4096, 32, 8, 128, 14336, 128256)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from serried.errors import InputError
 from serried.plan.catalog import cluster_named, model_named
 from serried.plan.degrees import Degrees
 from serried.plan.memory.job_memory import job_memory
-from serried.plan.memory.sweep import Layouts, fullest_bytes
+from serried.plan.memory.sweep import Layouts, Sweep
 from serried.plan.request import LowRank, PlanRequest, Recompute
 
 H100 = cluster_named("dgx-h100")
@@ -28,6 +29,10 @@ LAYOUTS = Layouts.of(
         "microbatches": [32, 32, 64, 32, 32, 32, 64],
     }
 )
+
+
+def fullest_bytes(asked: PlanRequest, layouts: Layouts) -> NDArray[np.float64]:
+    return Sweep(asked, layouts).fullest(asked)
 
 
 def alone(asked: PlanRequest, layouts: Layouts) -> Iterator[float]:

@@ -14,7 +14,7 @@ from serried.plan.time.constants import shipped
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.offloaded import host_step
 from serried.plan.time.rates import rates
-from serried.plan.time.step import step_time
+from tests.plan.alone import step_time
 
 LLAMA = PlanRequest(
     model_named("llama3-8b"),

@@ -11,7 +11,7 @@ from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ModelShape
 from serried.plan.request import PlanRequest
 from serried.plan.time.simulated import simulated_step
-from serried.plan.time.step import step_time
+from tests.plan.alone import step_time
 
 H100 = Gpu("h100", "nvidia", {"bf16": 989e12}, 80e9, 3.35e12, 450e9)
 LLAMA = ModelShape("llama2-70b", 80, 8192, 64, 8, 128, 28672, 32000)

@@ -14,7 +14,8 @@ from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
 from serried.plan.request import LowRank, PlanRequest, Recompute
 from serried.plan.time.jobs import Jobs
-from serried.plan.time.step import step_time, step_times
+from serried.plan.time.step import step_times
+from tests.plan.alone import step_time
 
 H100 = Gpu("H100-SXM", "nvidia", {"bf16": 989e12, "fp8": 1979e12}, 80e9, 3.35e12, 450e9)
 DGX = Cluster("dgx-h100", H100, 8, 8, 50e9)

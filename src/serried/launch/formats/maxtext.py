@@ -54,8 +54,6 @@ MEANINGS = {
 MARKS = frozenset(("base_output_directory", "max_target_length", "remat_policy", "base_config"))
 """Keys that MaxText's YAML has beside ``per_device_batch_size``."""
 
-PROGRAM = re.compile(r"(?:.*[./])?(?i:maxtext)[./](?:[\w]+[./])*\w*train\w*(?:\.py)?")
-
 
 def is_one(keys: Keys) -> bool:
     """Tells whether keys are MaxText's."""

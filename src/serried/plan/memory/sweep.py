@@ -73,15 +73,6 @@ class Layouts:
         return Layouts(*(getattr(self, each.name)[chosen] for each in fields(self)))
 
 
-def fullest_bytes(asked: PlanRequest, layouts: Layouts) -> NDArray[np.float64]:
-    """Returns what the fullest rank of each layout has in use, all else as a request asks.
-
-    The request's own degrees and batch are not looked at. Raises InputError for a schedule that
-    has no closed form.
-    """
-    return Sweep(asked, layouts).fullest(asked)
-
-
 class Sweep:
     """Holds where layouts have the layers of a schedule, and the weights of their ranks.
 

@@ -286,14 +286,3 @@ def adapted_flops(
     """
     forward = forward_flops(model, sequence, is_causal=is_causal)
     return 2 * (forward.layers + forward.output) + 3 * forward.core + 6 * adapters
-
-
-def utilization(
-    flops_per_token: float, *, tokens: float, seconds: float, gpus: int, peak_flops: float
-) -> float:
-    """Returns the share of the GPUs' peak that a step's tokens took: MFU, or HFU of hardware FLOPs.
-
-    >>> utilization(48.25e9, tokens=1 << 20, seconds=1.0, gpus=128, peak_flops=989e12)
-    0.3996602628918099
-    """
-    return flops_per_token * tokens / (seconds * gpus * peak_flops)

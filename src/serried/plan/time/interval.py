@@ -22,8 +22,6 @@ from serried.plan.time.constants import Constants, shipped
 from serried.plan.time.experience import FAMILIARITIES, Experience, Familiarity, JobMark
 from serried.plan.time.jobs import RECIPES, STACKS, Column, Jobs
 
-SHARE = 0.9
-"""How often the interval holds."""
 WIDENED = 0.4
 """The part of its width by which an interval is wider for each doubling of a size."""
 UNTOLD = (0.3, 0.3, 0.4, 0.6)

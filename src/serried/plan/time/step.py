@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serried.plan.request import PlanRequest
 from serried.plan.time.constants import Constants, shipped
 from serried.plan.time.exposed import ADAPTERS, HeldWeights, of_replicas, of_shards
 from serried.plan.time.jobs import STACKS, Column, Jobs
@@ -65,15 +64,6 @@ def step_times(jobs: Jobs, constants: Constants | None = None) -> StepTimes:
         "straggling": alone * (slower - 1),
     }
     return StepTimes(np.asarray(alone * slower), parts, layer, stages, held)
-
-
-def step_time(
-    request: PlanRequest, constants: Constants | None = None
-) -> tuple[float, dict[str, float]]:
-    """Returns the seconds of one job's step, and its parts."""
-    found = step_times(Jobs.of([request]), constants)
-    parts = {name: float(np.ravel(value)[0]) for name, value in found.parts.items()}
-    return float(np.ravel(found.step)[0]), parts
 
 
 def _parts(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 from weakref import WeakSet
 
 from serried.errors import InputError
@@ -62,9 +60,6 @@ def of_group(kind: str, group: int, layout: Layout | None) -> Selected:
             last=len(groups) - 1,
         )
     return Selected(None, kind, group, tuple(groups[group].tolist()))
-
-
-Listener: TypeAlias = Callable[[], None]
 
 
 class Selection:

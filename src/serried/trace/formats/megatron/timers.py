@@ -31,9 +31,6 @@ from serried.finding import Finding, said
 from serried.limits import TIMER_LINE
 from serried.trace.formats.two_runs import of_two_runs
 
-FORMS = ("max", "minmax", "all", "one rank")
-"""What --timing-log-option printed; ``one rank`` is the oldest form."""
-
 _LOGS = ("*.log", "*.out", "*.txt")
 _HEADS = {
     b"(min, max) time across ranks (ms):": "minmax",

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from serried.action import Spans
 
 Lanes = NDArray[np.int32]
-Times = NDArray[np.int64]
 
 _CROWD = 512
 """A cluster of more members than this is spread by itself."""

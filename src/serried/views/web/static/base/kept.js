@@ -36,7 +36,7 @@ export function startReport() {
  * Returns what a question is found by: without its language, its words in order.
  * @param {string} question
  */
-export function keyOf(question) {
+function keyOf(question) {
   const [name, words = ""] = question.split("?");
   const pairs = [...new URLSearchParams(words)]
     .filter(([word, value]) => word !== "lang" && value)

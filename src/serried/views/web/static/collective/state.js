@@ -34,7 +34,7 @@ export const COLLECTIVE_DEFAULTS = Object.freeze({
 });
 
 /** Most algorithms side by side. */
-export const MOST_BESIDE = 2;
+const MOST_BESIDE = 2;
 
 /** Steps that are drawn at once; more are a page of their own around the moment. */
 export const MOST_FRAMES = 64;

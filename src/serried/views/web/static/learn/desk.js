@@ -173,7 +173,7 @@ export class LearnDesk {
  * Returns the address of a lesson: its own state, in the tab that shows it, with its card.
  * @param {Lesson} lesson
  */
-export function addressOf({ address, key }) {
+function addressOf({ address, key }) {
   const words = new URLSearchParams(address);
   if (!words.get("view")) words.set("view", "learn");
   words.set("card", key);

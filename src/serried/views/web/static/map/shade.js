@@ -31,7 +31,7 @@ export const NO_SHADE = {
  * @param {boolean} dark
  * @returns {Shade}
  */
-export function shadeOfHeat(heat, worldSize, dark) {
+function shadeOfHeat(heat, worldSize, dark) {
   const colours = Int32Array.from({ length: worldSize }, (_, rank) => heat.colour(rank, dark));
   return { by: "figure", name: "", count: 0, ramp: heat.ramp(dark), colours, groups: null };
 }

@@ -49,7 +49,7 @@ export function dotsOf(marks, { width, height }) {
 }
 
 /** Returns what the axes span: seconds, and bytes from 0. @param {Mark[]} marks */
-export function rangeOf(marks) {
+function rangeOf(marks) {
   let [first, last, card] = [Infinity, 0, 1];
   for (const { layout } of marks) {
     first = Math.min(first, layout.step_s);

@@ -39,7 +39,7 @@ const LETTERS = { parameters: "P", gradients: "G", optimizer: "O" };
  * @param {RankBars[]} ranks
  * @param {number} width
  */
-export function columnsOf(ranks, width) {
+function columnsOf(ranks, width) {
   const parts = ranks.map(({ count }) => (count ? GAP_WIDE : 1));
   const unit =
     (width - 2 * MARGIN) /

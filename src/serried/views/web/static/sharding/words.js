@@ -13,7 +13,7 @@ const DECIMAL = 1000;
 const NS = 1e9;
 
 /** Names an event. @param {StepEvent} event */
-export function eventName({ what, layer, microbatch }) {
+function eventName({ what, layer, microbatch }) {
   const name = t(`sharding.what.${what}`);
   if (layer === null) return name;
   return t(microbatch ? "sharding.of_microbatch" : "sharding.of_layer", {

@@ -199,7 +199,7 @@ export class PlanDesk {
 }
 
 /** Writes how a span stands to the plan, a line each. @param {Late} late @returns {string[]} */
-export function lateLines({
+function lateLines({
   late_ns: late,
   planned_start_ns: start,
   planned_ns: planned,

@@ -111,12 +111,3 @@ export function markImage(mark, colour, size = 14) {
   image.append(shape);
   return image;
 }
-
-/**
- * Returns how the marks of `count` kinds share a cell: columns and rows of slots.
- * @param {number} count
- */
-export function slotTable(count) {
-  const columns = count <= 1 ? 1 : count <= 4 ? 2 : 3;
-  return { columns, rows: Math.max(1, Math.ceil(count / columns)) };
-}

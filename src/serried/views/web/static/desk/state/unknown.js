@@ -14,7 +14,7 @@ const OLD_VIEW = "job";
  * @param {string} search
  * @returns {string[][]}
  */
-export function unknownWords(search) {
+function unknownWords(search) {
   const words = [...new URLSearchParams(search)];
   return words.filter(([name]) => !(name in DEFAULTS) && !OTHERS.includes(name));
 }
