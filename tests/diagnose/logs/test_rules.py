@@ -587,7 +587,7 @@ def test_sizes_that_differ_in_what_may_be_one_group_are_told_and_nobody_is_named
     rows = [TIMEOUT.format(rank=r, seq=8, op="ALLREDUCE", numel=n) for r, n in ((1, 64), (0, 9))]
     cause = first_cause(*rows)
     assert cause.ranks is None
-    assert "64 elements on rank 1, 9 elements on rank 0" in str(cause.verdict)
+    assert "rank 1 with 64 elements, rank 0 with 9 elements" in str(cause.verdict)
 
 
 def test_who_was_told_to_record_and_had_nothing_to_wait_for_does_not_wait() -> None:

@@ -216,6 +216,7 @@ _MEANINGS = (
         (_DEBUG,),
         0.4,
         "unknown",
+        is_bare=True,
     ),
     SignMeaning(
         ("gloo_connect",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
@@ -15,6 +16,7 @@ from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS
 from serried.diagnose.whom import named, speaker_named
+from serried.errors import Listed, listed
 from serried.finding import Sentence, said
 
 ECHOES = frozenset(
@@ -94,6 +96,14 @@ _SAME_EVERYWHERE = said(
     "every rank that speaks says the same, so look at code, data or paths that all share"
 )
 LONGEST_TEXT = 300
+LONGEST_NAMES = 120
+"""Letters of the parameters that a verdict names; a skipped branch has dozens."""
+_USE_PARAMETERS = said(
+    "use these parameters in the loss, or DistributedDataParallel(find_unused_parameters=True)"
+)
+_NAME_PARAMETERS = said(
+    "run with TORCH_DISTRIBUTED_DEBUG=DETAIL to see the names of these parameters"
+)
 LONGEST_VERDICT, FEWEST_LETTERS = 250, 80
 """Letters of an exception and its place together, and those of the exception that are left."""
 
@@ -191,15 +201,25 @@ def _unused(told: LoggedSigns) -> Iterator[RankedCause]:
     if not signs:
         return
     ranks = told.ranks(sign for sign in signs if "rank" in sign.facts) or told.ranks(signs)
-    names = next((sign.facts["parameters"] for sign in signs if "parameters" in sign.facts), None)
+    names = _first_fact(signs, "parameters")
+    indices = _first_fact(signs, "indices")
     who = named(ranks) if ranks else speaker_named(signs[0].speaker)
+    cures = [_USE_PARAMETERS]
     if names:
         verdict = said(
             "on {who} parameters got no gradient ({names}): a branch of the model was skipped; the "
             "rank that prints this is the one that noticed",
             who=who,
-            names=str(names)[:LONGEST_TEXT],
+            names=_shown(names),
         )
+    elif indices:
+        verdict = said(
+            "on {who} the parameters with the numbers {indices} got no gradient: a branch of the "
+            "model was skipped; the rank that prints this is the one that noticed",
+            who=who,
+            indices=listed(indices.split()),
+        )
+        cures.append(_NAME_PARAMETERS)
     else:
         verdict = said(
             "parameters got no gradient on {who}: a branch of the model was skipped", who=who
@@ -211,11 +231,18 @@ def _unused(told: LoggedSigns) -> Iterator[RankedCause]:
         verdict,
         confidence=0.9,
         quotes=quotes(signs),
-        cures=(
-            said(
-                "use these parameters in the loss, or "
-                "DistributedDataParallel(find_unused_parameters=True)"
-            ),
-        ),
+        cures=tuple(cures),
     )
     yield RankedCause(cause, Standing.ROOT, told.place(signs[0]))
+
+
+def _shown(names: str) -> Listed:
+    """Returns the first of some parameters, whole, as far as a verdict has room for them."""
+    each = [name.split()[0] for name in names.split(", ") if name.strip()]
+    lengths = accumulate(len(name) for name in each)
+    fitting = sum(length <= LONGEST_NAMES for length in lengths)
+    return listed(each, limit=max(fitting, 1))
+
+
+def _first_fact(signs: Sequence[Sign], name: str) -> str | None:
+    return next((str(sign.facts[name]) for sign in signs if name in sign.facts), None)

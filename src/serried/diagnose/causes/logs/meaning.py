@@ -62,6 +62,8 @@ class SignMeaning:
     confidence: float = 0.8
     ranks: str = "speakers"
     """Names whose fault it is: that of its ``speakers``, ``unknown``, or ``nobody``."""
+    is_bare: bool = False
+    """Whether such a line leaves out what failed, so that it adds nothing to one that tells."""
 
 
 def candidates(told: LoggedSigns, meanings: Sequence[SignMeaning]) -> Iterator[RankedCause]:
@@ -88,7 +90,7 @@ def candidate(told: LoggedSigns, meaning: SignMeaning, signs: Sequence[Sign]) ->
         cures=meaning.cures,
         collective=signs[0].collective,
     )
-    return RankedCause(cause, meaning.standing, told.place(signs[0]))
+    return RankedCause(cause, meaning.standing, told.place(signs[0]), meaning.is_bare)
 
 
 def _who(told: LoggedSigns, signs: Sequence[Sign]) -> Speaker:

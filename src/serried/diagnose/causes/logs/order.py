@@ -79,7 +79,11 @@ def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
     waits = sorted((e for e in found if e.standing is Standing.WAITS), key=lambda e: e.place)
     standings = {id(each): _standing(told, each, waits) for each in found}
     ranked = sorted(found, key=lambda each: (standings[id(each)], each.place))
-    shown = [each for each in ranked if not _is_echo(each, ranked[0])][:MOST_CAUSES]
+    shown = [
+        each
+        for each in ranked
+        if not _is_echo(each, ranked[0]) and not _is_own_abort(standings[id(each)], each, ranked[0])
+    ][:MOST_CAUSES]
     is_told = any(each.cause.collective for each in shown)
     for number, each in enumerate(shown):
         cause = _with_broken_call(told, each.cause, is_first=number == 0 and not is_told)
@@ -93,7 +97,19 @@ def _is_echo(each: RankedCause, first: RankedCause) -> bool:
     is_same = each.cause.cause_class is first.cause.cause_class
     is_vague = each.standing is Standing.MARKED or _is_begun(each, first)
     is_later = is_same and each.standing is Standing.FOLLOWS
-    return is_vague or is_later or _is_follow_up(each, first)
+    return is_vague or is_later or _adds_nothing(each, first) or _is_follow_up(each, first)
+
+
+def _adds_nothing(each: RankedCause, first: RankedCause) -> bool:
+    """Tells whether a line that leaves out what failed stands beside one that tells it."""
+    is_told = first.standing < Standing.NOTICED
+    return each.is_bare and (is_told or (first.is_bare and each.standing is Standing.FOLLOWS))
+
+
+def _is_own_abort(standing: int, each: RankedCause, first: RankedCause) -> bool:
+    """Tells whether a process aborted because its watchdog saw the time-out that is told first."""
+    is_wait = first.cause.cause_class is CauseClass.HANG and first.standing is Standing.WAITS
+    return is_wait and each.cause.kind == "aborted" and standing == Standing.FOLLOWS
 
 
 def _is_begun(each: RankedCause, first: RankedCause) -> bool:

@@ -33,6 +33,8 @@ class RankedCause:
     """How near to the root its kind is as a rule, from 0 on; see ``order``."""
     place: int
     """The place of its first sign among all."""
+    is_bare: bool = False
+    """Whether it says that something failed, by a line that leaves out what."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,28 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("truncated",),
+        CauseClass.HANG,
+        "mismatch_size",
+        Standing.MISMATCH,
+        (
+            said(
+                "two ranks met in NCCL with different sizes: {arrived:,} bytes arrived where "
+                "{expected:,} were awaited; the process that prints this is not necessarily the "
+                "one at fault"
+            ),
+        ),
+        (
+            LEFT_PATH,
+            said(
+                "give every rank the same NCCL settings: NCCL_PROTO or NCCL_ALGO that differ "
+                "between hosts look the same"
+            ),
+        ),
+        0.75,
+        "unknown",
+    ),
+    SignMeaning(
         ("fingerprints_cut",),
         CauseClass.HANG,
         "mismatch_op",

@@ -78,26 +78,6 @@ _WEAK = (
         "unknown",
     ),
     SignMeaning(
-        ("dump_signal",),
-        CauseClass.HANG,
-        "timeout_unknown",
-        Standing.NOTICED,
-        (
-            said(
-                "rank {from_rank} saw a collective time out and asked the others for their "
-                "records; who kept it waiting is not in the log"
-            ),
-            said(
-                "a rank saw a collective time out and asked the others for their records; who "
-                "kept it "
-                "waiting is not in the log"
-            ),
-        ),
-        (STACKS, RAISE),
-        0.5,
-        "unknown",
-    ),
-    SignMeaning(
         ("taken_down",),
         CauseClass.HANG,
         "timeout_unknown",
@@ -111,10 +91,30 @@ _WEAK = (
         (STACKS, RAISE),
         0.4,
         "unknown",
+        is_bare=True,
     ),
 )
 
-
+_DUMP_SIGNAL = SignMeaning(
+    ("dump_signal",),
+    CauseClass.HANG,
+    "timeout_unknown",
+    Standing.NOTICED,
+    (
+        said(
+            "rank {from_rank} saw a collective time out and asked the others for their "
+            "records; who kept it waiting is not in the log"
+        ),
+        said(
+            "a rank saw a collective time out and asked the others for their records; who "
+            "kept it "
+            "waiting is not in the log"
+        ),
+    ),
+    (STACKS, RAISE),
+    0.5,
+    "unknown",
+)
 _SLOW = SignMeaning(
     ("slow_answer",),
     CauseClass.HANG,
@@ -137,6 +137,8 @@ def timeout_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     waits = logged_waits(told)
     if waits:
         yield _mismatch(told, waits) or left_behind(told, waits) or _unknown(told, waits)
+    else:  # beside a wait its chain tells who asked for records
+        yield from candidates(told, (_DUMP_SIGNAL,))
     yield from gloo_candidates(told)
     yield from candidates(told, _WEAK)
     yield from _unanswered(told)

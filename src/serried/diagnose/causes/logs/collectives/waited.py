@@ -66,7 +66,7 @@ def waiting_verdict(waits: Sequence[LoggedWait], kind: str) -> Sentence:
             "they do not match, and whether it is one the log does not tell",
             who=who,
             call=_call(facts),
-            sizes=listed([_sized(wait) for wait in differ], limit=4),
+            sizes=listed([_sized(numel, ranks) for numel, ranks in differ.items()], limit=4),
         )
     return said(
         "{who} waited in {call} until the limit; no rank's absence or error is in the log",
@@ -75,23 +75,19 @@ def waiting_verdict(waits: Sequence[LoggedWait], kind: str) -> Sentence:
     )
 
 
-def _sizes_differ(waits: Sequence[LoggedWait]) -> list[LoggedWait]:
-    """Returns the first wait of each size, where ranks wait with several at the same number."""
+def _sizes_differ(waits: Sequence[LoggedWait]) -> dict[int, list[int]]:
+    """Returns the ranks of each size, where they wait with several at the same number."""
     first = waits[0].facts
-    sized: dict[int, LoggedWait] = {}
+    sized: dict[int, list[int]] = {}
     for wait in waits:
         is_same = (wait.facts.op, wait.facts.seq) == (first.op, first.seq)
         if is_same and wait.rank is not None and wait.facts.numel_in is not None:
-            sized.setdefault(wait.facts.numel_in, wait)
-    return list(sized.values()) if len(sized) > 1 else []
+            sized.setdefault(wait.facts.numel_in, []).append(wait.rank)
+    return sized if len(sized) > 1 else {}
 
 
-def _sized(wait: LoggedWait) -> Sentence:
-    return said(
-        "{numel:,} elements on {who}",
-        who=named(() if wait.rank is None else (wait.rank,)),
-        numel=wait.facts.numel_in,
-    )
+def _sized(numel: int, ranks: Sequence[int]) -> Sentence:
+    return said("{who} with {numel:,} elements", who=named(ranks), numel=numel)
 
 
 def _numbers(waits: Sequence[LoggedWait]) -> Listed:
@@ -143,16 +139,17 @@ def waiting_chain(told: LoggedSigns, waits: Sequence[LoggedWait]) -> Iterator[Se
             "it was reported {seconds:,} s after the limit, so the watchdog itself was held up",
             seconds=_late_ms(late[0].facts) // 1000,
         )
-    if (
-        facts.last_enqueued is not None
-        and facts.seq is not None
-        and facts.last_enqueued > facts.seq
-    ):
+    queued = (facts.last_enqueued or 0) - (facts.seq or 0)
+    if facts.seq is not None and queued == 1:
+        yield said(
+            "one more call is queued behind it: its Python ran on, so the wait is on the GPU or "
+            "with another rank"
+        )
+    if facts.seq is not None and queued > 1:
         yield said(
             "{number} more calls are queued behind it: its Python ran on, so the wait is on the "
-            "GPU "
-            "or with another rank",
-            number=facts.last_enqueued - facts.seq,
+            "GPU or with another rank",
+            number=queued,
         )
     if facts.seq in (0, 1) or facts.last_completed in (-1, 0):
         yield said(

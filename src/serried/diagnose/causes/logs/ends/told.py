@@ -132,10 +132,11 @@ _TOLD = (
         CauseClass.EXCEPTION,
         "aborted",
         Standing.FOLLOWS,
-        (said("an exception in native code ended {who}; what it said was cut off"),),
+        (said("an exception in native code ended {who}; what it was is not in these lines"),),
         (CORE,),
         0.4,
         "unknown",
+        is_bare=True,
     ),
     SignMeaning(
         ("job_failed",),

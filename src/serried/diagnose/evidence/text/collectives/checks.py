@@ -4,8 +4,10 @@ Signs: ``fingerprints`` (fact ``sides``: tuples of a rank inside the group and i
 ``fingerprints_cut`` (the line breaks off), ``not_joined`` (fact ``ranks``: who did not join, by
 torch's desync report), ``absent`` (fact ``ranks``: who did not pass a monitored barrier),
 ``barrier_of_call`` (a collective before which torch's debugging mode put such a barrier),
-``unused`` (parameters without a gradient), ``said_absent`` (fact ``ranks``: who did not come, in
-a program's own words), ``waited_for`` (fact ``peer``: for whom a process waited until its limit),
+``unused`` (parameters without a gradient), ``truncated`` (facts ``arrived``, ``expected``: bytes
+that NCCL's socket brought where another number was awaited), ``said_absent`` (fact ``ranks``: who
+did not come, in a program's own words), ``waited_for`` (fact ``peer``: for whom a process waited
+until its limit),
 ``analysed_culprit`` and ``analysed_missing`` (fact ``ranks``: whom torchfrtrace names).
 
 >>> from serried.diagnose.evidence.log_line import log_line
@@ -104,6 +106,11 @@ _MISMATCHED = Pattern(
     r"Mismatched collective detected|caused by a collective mismatch|MPI_ERR_TRUNCATE|"
     r"collective mismatch error",
 )
+_TRUNCATED = Pattern(
+    "truncated",
+    r"NET/\w+ ?: [Mm]essage truncated ?: receiv\w+ (?P<arrived>\d+) bytes instead of "
+    r"(?P<expected>\d+)",
+)
 _CULPRIT = re.compile(r"Culprit rank (\d+); Error type: (\w+)")
 _NOT_JOINED = re.compile(r"(?<!\w)missing ranks: \{(?P<ranks>[\d, ]+)\}")
 _ANALYSED = (
@@ -114,9 +121,13 @@ _ANALYSED = (
 _PATTERNS = (
     _UNUSED,
     Pattern("unused", r"Expected to have finished reduction in the prior iteration"),
-    Pattern("unused", r"Parameter indices which did not receive grad for rank (?P<rank>\d+)"),
+    Pattern(
+        "unused",
+        r"Parameter indices which did not receive grad for rank (?P<rank>\d+)"
+        r"(?:: (?P<indices>\d+(?: \d+)*))?",
+    ),
 )
-_ALL = (*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, *_MODELS, _MISMATCHED, _WAITED_FOR)
+_ALL = (*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, *_MODELS, _MISMATCHED, _TRUNCATED, _WAITED_FOR)
 
 
 def check_signs(line: LogLine) -> Iterator[Sign]:
