@@ -102,13 +102,12 @@ def _is_echo(each: RankedCause, first: RankedCause) -> bool:
 
 def _adds_nothing(each: RankedCause, first: RankedCause) -> bool:
     """Tells whether a line that leaves out what failed stands beside one that tells it."""
-    is_told = first.standing < Standing.NOTICED
-    return each.is_bare and (is_told or (first.is_bare and each.standing is Standing.FOLLOWS))
+    return each.is_bare and first.standing < Standing.NOTICED
 
 
 def _is_own_abort(standing: int, each: RankedCause, first: RankedCause) -> bool:
     """Tells whether a process aborted because its watchdog saw the time-out that is told first."""
-    is_wait = first.cause.cause_class is CauseClass.HANG and first.standing is Standing.WAITS
+    is_wait = first.cause.cause_class is CauseClass.HANG and first.standing >= Standing.WAITS
     return is_wait and each.cause.kind == "aborted" and standing == Standing.FOLLOWS
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
+from serried.diagnose.causes.logs.store_waits import store_candidates
 from serried.diagnose.diagnosis import CauseClass
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.whom import named
@@ -227,65 +228,15 @@ _DUPLICATE = SignMeaning(
     "nobody",
 )
 
-_STORE_BARRIER = SignMeaning(
-    ("store_barrier",),
-    CauseClass.STARTUP,
-    "init_rendezvous",
-    Standing.CONNECTION,
-    (
-        said(
-            "{joined} ranks came to a start of {expected}: {who} waited for the others until "
-            "the limit"
-        ),
-    ),
-    (
-        said("see which ranks did not start: compare the scheduler's tasks with the logs"),
-        _FIREWALL,
-    ),
-    0.85,
-    "unknown",
-)
 TRACEBACK = 20
 """Lines within which a traceback's frame has its error."""
-LONG_WAIT = 4
-"""Lines of one rank's waiting, ten seconds apart, from which on a start is taken to be stuck."""
-_STORE_WAIT = SignMeaning(
-    ("store_waiting",),
-    CauseClass.STARTUP,
-    "init_rendezvous",
-    Standing.WAITS,
-    (said("{joined} ranks came to a start of {expected}: {who} still waited there"),),
-    (
-        said("see which ranks did not start: compare the scheduler's tasks with the logs"),
-        _FIREWALL,
-    ),
-    0.6,
-    "unknown",
-)
-_TOO_MANY = replace(
-    _STORE_WAIT,
-    templates=(
-        said(
-            "{joined} processes came to a start of {expected} ranks, so that none is the last for "
-            "whom all wait: processes of an earlier start use the same store, or ranks were "
-            "started twice"
-        ),
-    ),
-    cures=(
-        said(
-            "end what is left of earlier starts, or take another port; and let one launcher give "
-            "all numbers"
-        ),
-    ),
-    confidence=0.8,
-)
 
 
 def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what kept ranks from starting or finding one another."""
     for each in candidates(told, (*_MEANINGS, _DUPLICATE)):
         is_waiting = each.cause.kind == "init_rendezvous" and each.standing is Standing.WAITS
-        if is_waiting and _is_of_watch(told, each):
+        if is_waiting and (_is_of_watch(told, each) or _is_of_answer(told)):
             continue
         if is_waiting and told.first("building_data") is not None:
             stall = replace(each.cause, cause_class=CauseClass.DATA, kind="data_stall")
@@ -294,8 +245,12 @@ def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
             yield each
     yield from _unmet(told)
     yield from _ids(told)
-    yield from _store_barriers(told)
-    yield from _store_waits(told)
+    yield from store_candidates(told)
+
+
+def _is_of_answer(told: LoggedSigns) -> bool:
+    """Tells whether a wait is that at a store that was reached, which is told in full."""
+    return told.first("store_answer") is not None and told.first("rendezvous") is None
 
 
 def _unmet(told: LoggedSigns) -> Iterator[RankedCause]:
@@ -362,30 +317,3 @@ def _ids_of_two(told: LoggedSigns, signs: Sequence[Sign]) -> Iterator[RankedCaus
         peer=named({int(str(sign.facts["low"])) for sign in signs}),
     )
     yield replace(found, cause=replace(found.cause, ranks=None, verdict=verdict))
-
-
-def _store_barriers(told: LoggedSigns) -> Iterator[RankedCause]:
-    """Yields a start that timed out, for ranks that did not come or for more than belong there."""
-    if signs := told.of("store_barrier"):
-        too_many = replace(_TOO_MANY, kinds=("store_barrier",), standing=Standing.CONNECTION)
-        yield candidate(told, too_many if _is_full(signs[0]) else _STORE_BARRIER, signs)
-
-
-def _is_full(sign: Sign) -> bool:
-    """Tells whether more processes came to a start than it has ranks."""
-    joined, expected = sign.facts.get("joined"), sign.facts.get("expected")
-    return isinstance(joined, int) and isinstance(expected, int) and joined > expected
-
-
-def _store_waits(told: LoggedSigns) -> Iterator[RankedCause]:
-    """Yields a start at which ranks still wait, by what torch says every ten seconds of it."""
-    signs = told.of("store_waiting")
-    if not signs or told.first("store_passed") is not None:
-        return
-    is_full = _is_full(signs[-1])
-    is_open = told.first("start_open") is not None
-    if is_full or is_open or len(signs) >= LONG_WAIT * len(told.ranks(signs)):
-        last = [s for s in signs if s.facts.get("joined") == signs[-1].facts.get("joined")]
-        yield candidate(
-            told, _TOO_MANY if is_full else _STORE_WAIT, signs[-1:] if is_full else last
-        )

@@ -2,7 +2,8 @@
 
 Signs: ``store_unreachable`` (facts ``host``, ``port``, ``seconds``), ``store_waiting`` (every ten
 seconds, facts ``joined``, ``expected``), ``store_passed``, ``store_wait`` (a key that
-nobody set), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
+nobody set), ``store_answer`` (the same of a store that was reached: facts ``address``, ``port``,
+``ms``), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
 ``group_rank``: who waits, ``peer``: who has not published, of two who exchange messages ``low``),
 ``duplicate_gpu``, ``environment`` (fact ``variable``), ``restart_loop`` (a container that ends each
 time it is started), ``store_lost`` (rank 0's store went away; it follows from something else),
@@ -86,6 +87,11 @@ _PATTERNS = (
         r"(?:Store|Runtime|Network|Timeout)Error: Socket Timeout|store.*got error: Socket Timeout",
     ),
     Pattern("store_wait", r"connect\(\) timed out"),
+    Pattern(
+        "store_answer",
+        r"waitForInput: .*remote=\[?(?P<address>[^\]\s]+?)\]?:(?P<port>\d+)\) "
+        r"timed out after (?P<ms>\d+) ?ms",
+    ),
     Pattern("store_wait", r"waitForInput.*timed out after (?P<ms>\d+) ?ms"),
     Pattern("rendezvous", r"DeadlineExceeded|[rR]endezvous.*(?:timed out|TIMEOUT)"),
     Pattern("rendezvous", r"Timed out .*waiting for (?:the )?(?:barrier|rendezvous)"),

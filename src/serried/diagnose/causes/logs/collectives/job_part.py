@@ -33,7 +33,7 @@ _SAVE_ALL = said(
     "let every rank take part in the gather before the save, write in the background, or give the "
     "group a longer timeout for the save alone"
 )
-_BUILD_FIRST = said(
+BUILD_FIRST = said(
     "build the data set once before the job (or cache it), and give init_process_group a timeout "
     "that covers what rank 0 prepares"
 )
@@ -64,7 +64,7 @@ def part_of_job(told: LoggedSigns, first: Sign) -> tuple[str, CauseClass, tuple[
     if kinds and kinds[-1] == "saving":
         return "checkpoint_stall", CauseClass.STORAGE, (_SAVE_ALL, raised_for(limit_ms))
     if kinds and kinds[-1] == "building_data":
-        return "data_stall", CauseClass.DATA, (_BUILD_FIRST, raised_for(limit_ms))
+        return "data_stall", CauseClass.DATA, (BUILD_FIRST, raised_for(limit_ms))
     return "timeout_unknown", CauseClass.HANG, (STACKS, SAME_PATH, RAISE)
 
 

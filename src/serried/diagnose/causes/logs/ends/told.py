@@ -136,7 +136,6 @@ _TOLD = (
         (CORE,),
         0.4,
         "unknown",
-        is_bare=True,
     ),
     SignMeaning(
         ("job_failed",),
