@@ -6,6 +6,7 @@ from serried.diagnose.job_state.program import waits_for_gpu
 from serried.diagnose.job_state.state import MESSAGES, JobState, RankOperation
 from serried.diagnose.waits.graph import StalledCollective
 from serried.diagnose.waits.mismatch import Mismatch
+from serried.diagnose.waits.offsets import peer_at
 from serried.diagnose.waits.order import Deviation
 from serried.diagnose.waits.root import Root, RootKind
 from serried.errors import listed
@@ -212,7 +213,7 @@ def _expected(state: JobState, deviation: Deviation) -> Sentence:
     """Returns what a rank's peers do where it strayed, as it would be for this rank."""
     kind, op = deviation.expected
     if op in MESSAGES:
-        return operation_named(RankOperation(op, peer=deviation.rank + int(kind)))
+        return operation_named(RankOperation(op, peer=peer_at(state, deviation.rank, kind)))
     group = next((g for g in state.groups_of[deviation.rank] if g.kind == kind), None)
     return said("{op} of {group}", op=op, group=group.name if group else kind)
 

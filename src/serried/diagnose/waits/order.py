@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from serried.diagnose.job_state.stages import stages_of
 from serried.diagnose.job_state.state import JobState, RankOperation, RankState
+from serried.diagnose.waits.offsets import offset
 
 MOST_CONTEXT = 64
 """How many operations before a place are compared with the past to tell what is usual there."""
@@ -190,7 +191,7 @@ def _is_compared(state: JobState, operation: RankOperation) -> bool:
 
 def _step(state: JobState, rank: int, operation: RankOperation) -> Step:
     if operation.peer is not None:
-        return f"{operation.peer - rank:+d}", operation.op
+        return offset(state, rank, operation), operation.op
     return state.group_named[operation.group or ""].kind, operation.op
 
 

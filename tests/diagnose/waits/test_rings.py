@@ -1,0 +1,57 @@
+"""Roots of rings, whose last rank sends to the first: no place in a ring is odd of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from serried.diagnose.causes.hang import cause_of
+from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
+from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.root import RootKind
+from serried.diagnose.waits.roots import roots
+
+HOPS, STEPS = 3, 2
+
+
+def ring(members: tuple[int, ...], world: int, strayed: int, to: int) -> JobState:
+    """A job whose ``members`` send around; in its last hop but one a rank sends to another.
+
+    Rank ``strayed`` waits for ``to`` to receive that, and its next rank for what it did not send.
+    """
+    group = JobGroup("cp_0", "cp", members)
+    size = len(members)
+    states = []
+    for place, rank in enumerate(members):
+        after, before = members[(place + 1) % size], members[place - 1]
+        issued: list[RankOperation] = []
+        for step in range(STEPS):
+            for hop in range(HOPS):
+                is_last = (step, hop) == (STEPS - 1, HOPS - 1)
+                peer = to if is_last and rank == strayed else after
+                issued += [
+                    RankOperation("send", "cp_0", peer=peer, is_finished=not is_last),
+                    RankOperation("recv", "cp_0", peer=before, is_finished=not is_last),
+                ]
+        doing = issued[-2] if rank == strayed else issued[-1]
+        states.append(RankState(rank, issued=tuple(issued), counts={}, doing=doing))
+    return JobState.of(world, [JobGroup("world", "world", tuple(range(world))), group], states)
+
+
+@pytest.mark.parametrize("strayed", range(6))
+def test_who_sends_to_another_than_the_next_is_named_wherever_it_stands(strayed: int) -> None:
+    to = (strayed + 2) % 6
+    graph = wait_graph(ring((0, 1, 2, 3, 4, 5), 6, strayed, to))
+    [root] = roots(graph)
+    assert (root.kind, root.ranks) == (RootKind.WRONG_PEER, (strayed,))
+    verdict = str(cause_of(graph, root).verdict)
+    told = f"rank {strayed} issued a send to rank {to} where its peers issue a send to rank "
+    assert verdict.startswith(f"{told}{(strayed + 1) % 6};")
+
+
+@pytest.mark.parametrize("strayed", [0, 2, 4, 6])
+def test_a_ring_of_some_ranks_is_counted_by_its_own_places(strayed: int) -> None:
+    to = (strayed + 4) % 8
+    graph = wait_graph(ring((0, 2, 4, 6), 8, strayed, to))
+    [root] = roots(graph)
+    assert root.ranks == (strayed,)
+    assert f"send to rank {(strayed + 2) % 8};" in str(cause_of(graph, root).verdict)
