@@ -316,6 +316,16 @@ def test_in_a_monitored_barrier_the_first_rank_is_named_only_where_it_did_not_co
     assert (gone.kind, gone.ranks) == ("never_arrived", None)
 
 
+def test_a_monitored_barriers_first_rank_is_not_named_where_another_may_be_missing() -> None:
+    """All limits run out at once, and who counts may be the last to say so."""
+    waited = [f"[rank{rank}]: {SILENT.replace('Rank 1', f'Rank {rank}')}" for rank in (1, 2)]
+    assert first_cause(*waited).ranks == (0,)
+    other = "[rank3]: RuntimeError: Connection reset by peer"
+    silent = first_cause(*waited, other)
+    assert (silent.kind, silent.ranks) == ("never_arrived", None)
+    assert str(silent.verdict).startswith("rank 0, for which the others wait")
+
+
 def test_a_start_is_stuck_once_its_ranks_wait_long_or_are_too_many_or_nothing_follows() -> None:
     row = (
         "Waiting in store based barrier to initialize process group for rank: {rank}, key: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH, part_of_job, stack_of
@@ -78,6 +78,7 @@ def barrier_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         return
     ranks = tuple(sorted({rank for sign in signs for rank in _ranks(sign)}))
     has_left = not counted and told.first("gloo_closed") is not None
+    is_open = not (counted or has_left) and _has_others(told, broken, ranks)
     is_gone = any(_is_of(closed, sign) for closed in told.of("gloo_closed") for sign in counted)
     if has_left:
         verdict = said(
@@ -91,22 +92,34 @@ def barrier_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
             "and its own log says why",
             who=named(ranks),
         )
+    elif is_open:
+        verdict = said(
+            "{first}, for which the others wait in a monitored barrier, did not let them go on: "
+            "nothing tells whether it never came, or waited for another, which its own log names",
+            first=named(ranks),
+        )
     else:
         verdict = said("{who} did not come to a monitored barrier", who=named(ranks))
     kind, cause_class, cures = part_of_job(told, signs[0])
     if kind == "timeout_unknown":
-        cures = (ITS_LOG,) if is_gone or has_left else (stack_of(ranks),)
+        cures = (ITS_LOG,) if is_gone or has_left or is_open else (stack_of(ranks),)
     cause = Cause(
         cause_class,
         "never_arrived" if kind == "timeout_unknown" else kind,
-        None if has_left else ranks,
+        None if has_left or is_open else ranks,
         verdict,
-        confidence=0.5 if has_left else 0.8,
+        confidence=0.5 if has_left or is_open else 0.8,
         quotes=quotes([*signs, *broken]),
         cures=cures,
         collective=_barrier(told, signs[0]),
     )
     yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
+
+
+def _has_others(told: LoggedSigns, broken: Sequence[Sign], first: tuple[int, ...]) -> bool:
+    """Tells whether ranks are heard of beside those who waited for the first, and that one."""
+    waited = {who for sign in broken for who in (sign.speaker.global_rank, sign.facts["waiter"])}
+    return bool({sign.speaker.global_rank for sign in told.signs} - {None, *waited, *first})
 
 
 def _is_of(closed: Sign, failed: Sign) -> bool:

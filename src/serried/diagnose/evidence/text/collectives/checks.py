@@ -3,6 +3,7 @@
 Signs: ``fingerprints`` (fact ``sides``: tuples of a rank inside the group and its collective),
 ``fingerprints_cut`` (the line breaks off), ``not_joined`` (fact ``ranks``: who did not join, by
 torch's desync report), ``absent`` (fact ``ranks``: who did not pass a monitored barrier),
+``barrier_broken`` (facts ``ranks``: its first rank, for which all others wait there, ``waiter``),
 ``barrier_of_call`` (a collective before which torch's debugging mode put such a barrier),
 ``unused`` (parameters without a gradient), ``truncated`` (facts ``arrived``, ``expected``: bytes
 that NCCL's socket brought where another number was awaited), ``said_absent`` (fact ``ranks``: who
@@ -52,6 +53,7 @@ _BARRIER_LATE = re.compile(r"timed out in monitoredBarrier after (?P<ms>\d+) ?ms
 _BEFORE_CALL = re.compile(r"Monitored Barrier encountered error running collective: ")
 """A barrier that torch's debugging mode puts before each call, whose fingerprint follows."""
 _BROKEN = re.compile(
+    r"(?:Rank (?P<waiter>\d+) \w+ )?"
     r"reached monitoredBarrier, but received errors while waiting for send/recv from rank "
     r"(?P<first>\d+)"
 )
@@ -154,7 +156,7 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
         limit = CollectiveFacts(_BARRIER, timeout_ms=whole_number(late["ms"]))
         yield Sign("timeout", line.quote, line.speaker, line.time, limit)
     if broken := _BROKEN.search(text):
-        facts = {"ranks": _ranks(broken["first"])}
+        facts = {"ranks": _ranks(broken["first"]), "waiter": whole_number(broken["waiter"])}
         limit = CollectiveFacts(_BARRIER)
         yield Sign("barrier_broken", line.quote, line.speaker, line.time, limit, facts=facts)
     if _LAG_BEGINS in text or "didn't join collective" in text or "didn't finish coll" in text:
