@@ -24,8 +24,9 @@ from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_files import JobFiles
 from serried.diagnose.job_state.given import GivenGroups
+from serried.diagnose.job_state.left_behind import LeftBehind
 from serried.diagnose.job_state.recorded import recorded_state
-from serried.diagnose.job_state.standing import LeftBehind, standing_state
+from serried.diagnose.job_state.standing import standing_state
 from serried.diagnose.job_state.state import JobState
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.steps.long_run import LongRun

@@ -31,8 +31,8 @@ from serried.diagnose.evidence.stacks.text import (
     stacks_of,
 )
 from serried.diagnose.job_state.given import given_groups, looks_like_groups
+from serried.diagnose.job_state.left_behind import LeftBehind
 from serried.diagnose.job_state.program import operation_of
-from serried.diagnose.job_state.standing import LeftBehind
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.limits import DUMP_BYTES, GROUPS_BYTES, STACK_BYTES

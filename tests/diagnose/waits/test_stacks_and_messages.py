@@ -10,8 +10,9 @@ from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, read_dum
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
 from serried.diagnose.evidence.stacks.text import stacks_of
 from serried.diagnose.job_state.given import GivenGroups
+from serried.diagnose.job_state.left_behind import LeftBehind
 from serried.diagnose.job_state.program import operation_of
-from serried.diagnose.job_state.standing import LeftBehind, standing_state
+from serried.diagnose.job_state.standing import standing_state
 from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.root import Root
@@ -261,3 +262,64 @@ def test_the_frames_of_c_tell_a_message_that_the_users_line_waits_for() -> None:
     lock = (Frame("PyThread_acquire_lock_timed", "libpython3.11.so.1.0"), READING[0], TRAIN)
     root = found(LeftBehind(), {0: inside, 1: lock, 2: inside})
     assert root is not None and (root.kind.value, root.ranks) == ("stuck_in_user_code", (1,))
+
+
+RING = '"MainThread"\n    exchange (ring.py:15)\n    main (ring.py:42)\n'
+SPIN = '"MainThread"\n    attend (ring.py:25)\n    main (ring.py:42)\n'
+
+
+def stood(*threads: tuple[str, str]) -> LeftBehind:
+    """Stacks as py-spy prints them, with whether each thread ran."""
+    left = LeftBehind()
+    for rank, (state, frames) in enumerate(threads):
+        text = f"Thread {rank + 70} ({state}): {frames}"
+        [left.stacks[rank]] = stacks_of(text, f"pyspy_rank_{rank}.txt")
+    return left
+
+
+def root_of(left: LeftBehind) -> tuple[int, ...] | None:
+    state, _ = standing_state(left, [])
+    return next((root.ranks for root in roots(wait_graph(state))), None)
+
+
+@pytest.mark.parametrize("busy", range(4))
+def test_the_only_rank_on_a_processor_works_while_all_others_wait(busy: int) -> None:
+    threads = [("active+gil", SPIN) if rank == busy else ("idle", RING) for rank in range(4)]
+    assert root_of(stood(*threads)) == (busy,)
+
+
+@pytest.mark.parametrize(
+    "threads",
+    [
+        [("idle", SPIN), *[("idle", RING)] * 3],
+        [("active", RING), *[("idle", RING)] * 3],
+        [("active", SPIN), ("active", SPIN), *[("idle", RING)] * 2],
+        [("active", SPIN), ("idle", SPIN), *[("idle", RING)] * 2],
+    ],
+)
+def test_nobody_is_told_to_work_where_no_other_or_several_ran(
+    threads: list[tuple[str, str]],
+) -> None:
+    assert root_of(stood(*threads)) is None
+
+
+def test_states_of_processes_tell_who_ran_as_py_spy_does() -> None:
+    left = stood(*[("idle", RING)] * 3)
+    spun = Frame("attend", "ring.py", 25)
+    left.stacks = {
+        rank: ThreadStack((spun, TRAIN) if rank == 1 else stack.frames, True, "log", 1)
+        for rank, stack in left.stacks.items()
+    }
+    assert root_of(left) is None
+    left.process_states = {0: "S", 1: "R", 2: "S"}
+    assert root_of(left) == (1,)
+
+
+def test_who_never_sent_waits_for_no_message_whatever_the_first_of_a_barrier_counts() -> None:
+    # Messages of a monitored barrier are counted of its first rank alone.
+    left = LeftBehind([dump(0, calls(4, stands=False, messages=3))])
+    left.dumps += [dump(rank, calls(4, stands=False)) for rank in (1, 2)]
+    monitored = (Frame("monitored_barrier", "torch/distributed/distributed_c10d.py", 5), TRAIN)
+    root = found(left, {0: monitored, 1: monitored, 2: READING})
+    assert root is not None
+    assert (root.kind.value, root.ranks) == ("stuck_in_user_code", (2,))

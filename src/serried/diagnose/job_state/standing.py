@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump
 from serried.diagnose.evidence.dumps.one_job import of_one_job
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.records.as_dump import entry_of
 from serried.diagnose.evidence.records.guard_file import GuardFile
-from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.sign import Sign
-from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
+from serried.diagnose.evidence.stacks.stack import Frame
 from serried.diagnose.job_state.dumped_groups import (
     DumpedGroups,
     contradictions,
@@ -31,13 +29,14 @@ from serried.diagnose.job_state.dumped_groups import (
 from serried.diagnose.job_state.dumped_operation import dumped_operation
 from serried.diagnose.job_state.endings import Endings, endings_of
 from serried.diagnose.job_state.fingerprints import put_fingerprints
-from serried.diagnose.job_state.given import WORLD, GivenGroups
+from serried.diagnose.job_state.given import WORLD
 from serried.diagnose.job_state.guarded import (
     GuardedJob,
     dumps_of,
     given_by_guards,
     of_last_attempt,
 )
+from serried.diagnose.job_state.left_behind import LeftBehind
 from serried.diagnose.job_state.program import (
     RECORDED_AS,
     Site,
@@ -56,50 +55,6 @@ from serried.diagnose.job_state.state import (
     RankState,
 )
 from serried.finding import Sentence
-
-
-@dataclass
-class LeftBehind:
-    """Collects what the ranks of a job left, before it is put together."""
-
-    dumps: list[FlightDump] = field(default_factory=list)
-    guarded: list[GuardedRank] = field(default_factory=list)
-    stacks: dict[int, ThreadStack] = field(default_factory=dict)
-    """By rank, the stack of its main thread."""
-    process_states: dict[int, str] = field(default_factory=dict)
-    """By rank, the letter of ``/proc/PID/stat``: T is stopped; ``gone`` where there was none."""
-    given: GivenGroups | None = None
-    texts: Mapping[Site, str] = field(default_factory=dict)
-    """The code of lines, from tracebacks."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing but logs is there."""
-        return not (self.dumps or self.guarded or self.stacks or self.process_states)
-
-    @property
-    def before(self) -> LeftBehind:
-        """What guards left of the start before the last; nothing where there was only one."""
-        attempts = sorted({each.file.header.attempt for each in self.guarded})
-        mine = [g for g in self.guarded if g.file.header.attempt == (attempts[-2:-1] or [-1])[0]]
-        return LeftBehind(guarded=mine)
-
-    @property
-    def earlier_pids(self) -> frozenset[int]:
-        """The guarded processes of earlier starts of a job, of which its launcher's log tells."""
-        headers = [each.file.header for each in self.guarded]
-        last = max((each.attempt for each in headers), default=0)
-        current = {each.pid for each in headers if each.attempt == last}
-        return frozenset({each.pid for each in headers} - current)
-
-    @property
-    def rank_of_pid(self) -> Mapping[int, int]:
-        """The ranks of guarded processes, without numbers that several of them had."""
-        ranks: dict[int, set[int]] = defaultdict(set)
-        for each in self.guarded:
-            ranks[each.file.header.pid].add(each.rank)
-        hosts = {each.file.header.record.boot for each in self.guarded}
-        return {pid: min(those) for pid, those in ranks.items() if len(those) == len(hosts) == 1}
 
 
 def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, list[Sentence]]:
@@ -258,6 +213,7 @@ class _Builder:
             expected_bytes=self.ends.expected_bytes.get(rank),
             arrived_bytes=self.ends.arrived_bytes.get(rank),
             gave_up=rank in self.ends.failed_in,
+            is_active=self.left.is_active(rank),
             quotes=tuple(quotes),
         )
 

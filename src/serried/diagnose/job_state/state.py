@@ -112,6 +112,8 @@ class RankState:
     """What came where that was expected."""
     gave_up: bool = False
     """Whether a limit or a peer's end caught it while it waited: it was in no code of its own."""
+    is_active: bool | None = None
+    """Whether its main thread ran on a processor when its stack was taken; None if not known."""
     quotes: tuple[Quote, ...] = ()
 
     @property

@@ -10,7 +10,8 @@ whatever its line, and waits are no fault of its.
 
 from __future__ import annotations
 
-from serried.diagnose.job_state.state import RankState
+from serried.diagnose.job_state.program import site_of
+from serried.diagnose.job_state.state import JobState, RankState
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph
 
 Place = tuple[tuple[str, int], ...]
@@ -57,3 +58,18 @@ def _place(rank: RankState) -> Place:
         for frame in reversed(rank.stack)
         if frame.is_users
     )
+
+
+def at_work(state: JobState) -> RankState | None:
+    """Returns the one rank that ran on a processor while all others were idle, or None.
+
+    A wait for others takes no processor's time, so this one is in none. That is told only where
+    no other stands at its line: there all do the same by turns.
+    """
+    running = [each for each in state.ranks if each.is_active]
+    idle = [each for each in state.ranks if each.is_active is False]
+    if len(running) != 1 or len(idle) < max(1, state.world_size - 1):
+        return None
+    site = site_of(running[0].stack)
+    is_alone = site is not None and all(site_of(each.stack) != site for each in idle)
+    return running[0] if is_alone else None

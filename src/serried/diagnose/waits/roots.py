@@ -41,7 +41,7 @@ from serried.diagnose.waits.left_pipeline import left_pipeline
 from serried.diagnose.waits.messages import HowCrossed, crossed, is_of_messages
 from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
-from serried.diagnose.waits.position import left_out
+from serried.diagnose.waits.position import at_work, left_out
 from serried.diagnose.waits.root import Root, RootKind
 
 _OF_DEPARTURE = {
@@ -130,7 +130,11 @@ def _apart(graph: WaitGraph) -> Iterator[Root]:
         return
     inside = [each.rank for each in ranks if is_in_communication(each.stack)]
     apart = [each for each in ranks if is_elsewhere(each.stack)]
-    if not 0 < len(apart) <= len(inside) or len(apart) + len(inside) < len(ranks):
+    if len(apart) + len(inside) < len(ranks):
+        return
+    if (worker := at_work(graph.state)) in apart:
+        apart, inside = [worker], [each.rank for each in ranks if each is not worker]
+    if not 0 < len(apart) <= len(inside):
         return
     sites = {site_of(each.stack) for each in apart}
     if len(sites) == 1 and all(each.doing is None for each in apart):
@@ -279,12 +283,16 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     ranks = graph.state.ranks
     if ranks[rank].gave_up:
         return True
+    if ranks[rank] is at_work(graph.state):
+        return False
     if ranks[rank].stack and not ranks[rank].stack[0].is_users:
         is_unknown = ranks[rank].counts is None and is_in_engine(ranks[rank].stack)
         return waits_for_messages(ranks[rank].stack) or is_unknown
     if ranks[rank].counts is None and not ranks[rank].stack:
         return False
-    has_messages = any(op.messages for each in ranks for op in each.issued)
+    # Who has counted none of its own in all its steps does not wait for one, whatever others do.
+    own = [op.messages for op in ranks[rank].issued if op.messages is not None]
+    has_messages = any(own or (op.messages for each in ranks for op in each.issued))
     # A group without collectives counts none either, and a pipeline has messages in any case.
     if is_of_messages(graph.state, rank) and not ranks[rank].within:
         has_messages |= not any(op.peer is not None for each in ranks for op in each.issued)

@@ -48,6 +48,9 @@ class ThreadStack:
     """Where it begins in its file, counted from 1."""
     lines: tuple[int, ...] = ()
     """Where each frame stands there, as far as that is known."""
+    is_active: bool | None = None
+    """Whether it ran on a processor when it was taken; None where nothing tells, as elsewhere
+    than in py-spy's stacks."""
 
     def line_of(self, place: int) -> int:
         """Returns the line of a frame, by its place from the innermost on."""

@@ -42,22 +42,32 @@ def looks_like_stacks(head: str) -> bool:
 
 def stacks_of(text: str, name: str) -> Iterator[ThreadStack]:
     """Yields the stacks of a text, thread by thread."""
-    is_main, frames, lines, start, in_stack = False, list[Frame](), list[int](), 0, False
+    begun: re.Match[str] | None = None
+    frames, lines, start, in_stack = list[Frame](), list[int](), 0, False
     for number, raw in enumerate(text.splitlines(), 1):
         line = _PREFIX.sub("", raw)
         if thread := _THREAD.match(line):
-            if frames:
-                yield ThreadStack(tuple(frames), is_main, name, start, tuple(lines))
-            is_main, frames, lines, start = _is_main(thread), [], [], number
-            in_stack = True
+            if begun and frames:
+                yield _stack(begun, frames, lines, name, start)
+            begun, frames, lines, start, in_stack = thread, [], [], number, True
         elif in_stack and (frame := _frame(line)):
             if len(frames) < MOST_FRAMES:
                 frames.append(frame)
                 lines.append(number)
         elif in_stack and not line.strip():
             in_stack = False
-    if frames:
-        yield ThreadStack(tuple(frames), is_main, name, start, tuple(lines))
+    if begun and frames:
+        yield _stack(begun, frames, lines, name, start)
+
+
+def _stack(
+    thread: re.Match[str], frames: list[Frame], lines: list[int], name: str, start: int
+) -> ThreadStack:
+    state = thread["state"]
+    is_active = state.startswith("active") if state else None
+    return ThreadStack(
+        tuple(frames), _is_main(thread), name, start, tuple(lines), is_active=is_active
+    )
 
 
 def breaks_off(text: str) -> bool:
