@@ -1,3 +1,5 @@
+"""Goodput beside jobs lived through failure by failure, and of jobs that save between steps."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.errors import InputError
-from serried.plan.goodput import FailingJob, best_interval, best_spares, goodput
+from serried.plan.goodput import FailingJob, JobGoodput, best_interval, best_spares, goodput
 
 JOB = FailingJob(1, gpu_mtbf_s=6000, checkpoint_s=60, restart_s=300)
 
@@ -155,3 +157,34 @@ def test_times_that_cannot_be_are_refused(changed: dict[str, float], sentence: s
 def test_an_interval_in_which_no_checkpoint_is_written_is_refused() -> None:
     with pytest.raises(InputError, match="60 s between checkpoints are too few"):
         goodput(replace(JOB, write_s=120), 60)
+
+
+LARGE_JOB = FailingJob(16384, 50_000 * 3600, checkpoint_s=30, restart_s=600)
+
+
+@pytest.mark.parametrize("step_s", [0.5, 8.2, 500.0, 10_000.0])
+def test_no_other_whole_number_of_steps_between_checkpoints_is_better(step_s: float) -> None:
+    told = JobGoodput(LARGE_JOB, step_s)
+    best = told.goodput.useful
+    others = range(1, 2 * told.interval_steps + 3)
+    assert best == max(goodput(LARGE_JOB, count * step_s).useful for count in others)
+
+
+def test_a_checkpoint_is_written_before_the_next_begins() -> None:
+    job = replace(LARGE_JOB, checkpoint_s=0.0, write_s=100.0)
+    told = JobGoodput(job, step_s=30.0)
+    assert told.interval_steps * told.step_s >= 100 >= best_interval(job)
+    assert told.interval_steps == 4
+
+
+def test_a_job_takes_longer_by_what_failures_take() -> None:
+    told = JobGoodput(LARGE_JOB, step_s=8.2, steps=20_000)
+    assert told.work_s == pytest.approx(164_000)
+    assert told.wall_s == pytest.approx(164_000 / told.goodput.useful)
+    assert JobGoodput(LARGE_JOB, step_s=8.2).wall_s is None
+
+
+def test_spare_nodes_are_counted_only_where_nodes_are_away() -> None:
+    assert JobGoodput(LARGE_JOB, 8.2).spares is None
+    away = JobGoodput(replace(LARGE_JOB, repair_s=2 * 86400), 8.2).spares
+    assert away is not None and away.count == 28

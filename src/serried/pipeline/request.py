@@ -18,8 +18,7 @@ from typing import Any
 from serried.errors import InputError
 from serried.number import shortened, whole_number
 from serried.pipeline.action_lists import read_csv
-from serried.pipeline.costs import Costs, Duration, Extra, Links, Number
-from serried.pipeline.exact_number import read_numbers
+from serried.pipeline.costs import Costs, Duration, Extra, Links, Number, read_numbers
 from serried.pipeline.in_flight import TO_WEIGHT, Weights
 from serried.pipeline.measured import MeasuredSchedule
 from serried.pipeline.registry import Request, generate, known

@@ -18,7 +18,7 @@ from serried.errors import InputError, listed
 from serried.mesh import Placement
 from serried.mesh.sizes import PLACES
 from serried.number import whole_number
-from serried.pipeline.exact_number import read_numbers
+from serried.pipeline.costs import read_numbers
 from serried.plan.busbw import BusbwTable
 from serried.plan.collective_price import CollectiveQuestion
 from serried.views.job.byte_size import read_bytes

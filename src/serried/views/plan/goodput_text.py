@@ -6,7 +6,7 @@ from math import isinf
 from typing import Any
 
 from serried.finding import Sentence, said
-from serried.plan.job_goodput import JobGoodput
+from serried.plan.goodput import JobGoodput
 from serried.units import duration_text
 from serried.views.explain.plain import wrap
 from serried.views.sentences import say, tell

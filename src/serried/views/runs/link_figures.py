@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.plan.link_speed import MeasuredLinks, Speeds, rank_speeds
+from serried.runtime.check.link_speed import MeasuredLinks, Speeds, rank_speeds
 
 
 def link_figures(links: Sequence[Mapping[str, Any]], world_size: int) -> dict[str, Speeds]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from serried.plan.traffic_reference import TrafficReference
+from serried.plan.traffic.reference import TrafficReference
 from serried.trace.measure.analysis import Analysis
 from serried.trace.measure.step_table import StepTable
 from serried.trace.measure.verdict import run_verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from serried.plan.traffic_reference import TrafficReference
+from serried.plan.traffic.reference import TrafficReference
 from serried.units import bytes_text, duration_text
 from serried.views.sentences import phrase, tell
 from serried.views.table import Table

@@ -11,7 +11,7 @@ from serried.errors import InputError, listed
 from serried.views.cli.count import COUNT
 
 if TYPE_CHECKING:
-    from serried.plan.job_goodput import JobGoodput
+    from serried.plan.goodput import JobGoodput
     from serried.plan.job_plan import JobPlan
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -106,8 +106,7 @@ def job_goodput(plan: JobPlan, options: Mapping[str, Any]) -> JobGoodput | None:
     """Returns what failures do to a planned job; None where nothing is said of them."""
     if options["gpu_mtbf"] is None:
         return None
-    from serried.plan.goodput import FailingJob
-    from serried.plan.job_goodput import JobGoodput
+    from serried.plan.goodput import FailingJob, JobGoodput
 
     asked = plan.asked
     job = FailingJob(

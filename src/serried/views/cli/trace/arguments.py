@@ -14,7 +14,7 @@ from serried.errors import InputError
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.plan.busbw import BusbwTable, read_busbw
-from serried.plan.traffic_reference import TrafficReference, with_references
+from serried.plan.traffic.reference import TrafficReference, with_references
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.merge.files import Folder, place_of
 from serried.trace.model.group_traffic import GroupTraffic

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from serried.plan.traffic_reference import TrafficReference
+from serried.plan.traffic.reference import TrafficReference
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.gpu.analysis import GpuAnalysis, GpuRankFigures
 from serried.trace.gpu.critical_path import GpuPath

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serried.errors import listed
-from serried.plan.traffic_reference import TrafficReference
+from serried.plan.traffic.reference import TrafficReference
 from serried.trace.gpu.activity import GpuTrace, OperationKind
 from serried.trace.gpu.analysis import GpuAnalysis, GpuRankFigures
 from serried.trace.gpu.critical_path import GpuPath

@@ -12,7 +12,7 @@ from serried import user_file
 from serried.errors import InputError, listed
 from serried.finding import said
 from serried.limits import CHECK_BYTES
-from serried.plan.link_speed import Speeds
+from serried.runtime.check.link_speed import Speeds
 from serried.trace.model.record import TracedJob
 from serried.views.runs.link_figures import link_figures
 from serried.views.web.trace.payload import question_of

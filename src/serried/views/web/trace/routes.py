@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from serried.views.web.trace.findings import findings_answer, why_answer
-from serried.views.web.trace.gpus import gpus_answer
 from serried.views.web.trace.heat import heat_payload
 from serried.views.web.trace.links import links_payload, span_payload
 from serried.views.web.trace.measured import measured_payload
@@ -18,10 +17,13 @@ from serried.views.web.trace.payload import (
     statistics_answer,
     trace_payload,
 )
-from serried.views.web.trace.period import period_answer
 from serried.views.web.trace.plan import late_answer, plan_payload
-from serried.views.web.trace.sharding import sharding_of_trace
-from serried.views.web.trace.statistics import whole_answer
+from serried.views.web.trace.statistics import (
+    gpus_answer,
+    period_answer,
+    sharding_of_trace,
+    whole_answer,
+)
 from serried.views.web.trace.stretch import found_answer, stretch_answer
 from serried.views.web.trace.window import window_payload
 from serried.views.web.wire.query import Words, read_word

@@ -8,7 +8,7 @@ from serried.collective.networks import preset_of
 from serried.collective.placed_group import PlacedGroup
 from serried.plan.busbw import BusbwRow, BusbwTable
 from serried.plan.collective_price import CollectiveQuestion
-from serried.plan.traffic_reference import with_references
+from serried.plan.traffic.reference import with_references
 from serried.trace.model.group_traffic import GroupTraffic
 
 MB = 1_000_000
