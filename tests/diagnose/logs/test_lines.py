@@ -77,6 +77,60 @@ def test_a_traceback_without_its_end_tells_where_it_was(tmp_path: Path) -> None:
     assert (cause.cause_class.value, cause.kind, cause.ranks) == ("storage", "cut_traceback", None)
 
 
+def test_a_traceback_without_its_end_tells_more_than_the_launchers_of_its_process(
+    tmp_path: Path,
+) -> None:
+    begins, spawn = (
+        "Traceback (most recent call last):",
+        '  File "/t/torch/multiprocessing/spawn.py"',
+    )
+    raised = "torch.multiprocessing.spawn.ProcessRaisedException:"
+    parent = [begins, f"{spawn}, line 150, in join", raised, ""]
+    header = "-- Process 1 terminated with the following error:"
+    child = [header, begins, f"{spawn}, line 59, in _wrap"]
+    inner = '  File "/t/torch/distributed/distributed_c10d.py", line 538, in init_process_group'
+    told = first_cause(tmp_path, *parent, *child, inner)
+    assert told is not None
+    assert (told.cause_class.value, told.kind) == ("startup", "cut_traceback")
+    untold = first_cause(tmp_path, *parent, *child)
+    assert untold is not None and untold.kind == "exit_code"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "ranks"),
+    [
+        ("exits with return code = -9", "rank_killed", None),
+        (
+            "[launch.py:315:sigkill_handler] ['python'] exits with return code = -9",
+            "rank_killed",
+            None,
+        ),
+        (
+            "DDP expects same model across all ranks, but Rank 0 has 15 params, while rank 1 has "
+            "inconsistent 0 params.",
+            "timeout_unknown",
+            None,
+        ),
+        (
+            'torch.multiprocessing.spawn got error "process 3 terminated with exit code 1"',
+            "exit_code",
+            3,
+        ),
+        (
+            "*** The MPI_Comm_rank() function was called before MPI_INIT was invoked.",
+            "init_environment",
+            (),
+        ),
+    ],
+)
+def test_a_line_tells_what_failed_where_no_other_stands_beside_it(
+    tmp_path: Path, line: str, kind: str, ranks: int | tuple[int, ...] | None
+) -> None:
+    cause = first_cause(tmp_path, line)
+    assert cause is not None
+    assert (cause.kind, cause.ranks) == (kind, (ranks,) if isinstance(ranks, int) else ranks)
+
+
 def test_a_watchdogs_line_that_breaks_off_is_a_time_out(tmp_path: Path) -> None:
     cause = first_cause(tmp_path, "[E ProcessGroupNCCL.cpp:587] [Rank 1] Watchdog caught coll")
     assert cause is not None and (cause.kind, cause.ranks) == ("timeout_unknown", None)

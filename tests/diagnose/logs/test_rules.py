@@ -343,6 +343,31 @@ def test_a_start_is_stuck_once_its_ranks_wait_long_or_are_too_many_or_nothing_fo
         assert not list(standing_causes(list(text_signs(lines))))
 
 
+@pytest.mark.parametrize(
+    ("size", "joined", "key", "speakers", "ranks"),
+    [
+        (2, 1, "1", (0,), (1,)),
+        (4, 2, "1", (0, 3), (1, 2)),
+        (4, 2, "1", (0,), None),  # who else came is in no line
+        (2, 1, "32", (0,), None),  # a later group, whose ranks have numbers of their own
+        (2, 1, "1", (2,), None),
+        (2, 4, "1", (0,), None),
+    ],
+)
+def test_who_did_not_come_to_a_start_is_named_where_all_who_came_say_so(
+    size: int, joined: int, key: str, speakers: tuple[int, ...], ranks: tuple[int, ...] | None
+) -> None:
+    cause = first_cause(
+        *(
+            f"RuntimeError: Timed out initializing process group in store based barrier on rank: "
+            f"{rank}, for key: store_based_barrier_key:{key} (world_size={size}, "
+            f"worker_count={joined}, timeout=0:30:00)"
+            for rank in speakers
+        )
+    )
+    assert (cause.kind, cause.ranks) == ("init_rendezvous", ranks)
+
+
 def test_counters_alone_tell_the_number_that_is_open_and_no_rank_behind() -> None:
     row = (
         "[rank{rank}]:[E1206 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank "

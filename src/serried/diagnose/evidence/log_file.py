@@ -88,7 +88,8 @@ _TELLING = re.compile(
     rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
     rb"owering |Power key|\(total\)|per comm|NCOMPLETE|nresponsive|NodeStatus|"
     rb"of? heartbeat| KV cache|pile takes|ing weights|AdmissionError|DUE TO|\bD\w{0,4} +\w+_|"
-    rb"bus bandwidth|OSU MPI|reported by process|endezvous|enqueued|"
+    rb"bus bandwidth|OSU MPI|reported by process|endezvous|enqueued|all ranks|return code|"
+    rb"denied|OpType=|socket interface|different status|"
     + "已杀死|段错误|store.based barrier|estart".encode()
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {

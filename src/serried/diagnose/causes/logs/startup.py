@@ -98,6 +98,21 @@ _MEANINGS = (
         "nobody",
     ),
     SignMeaning(
+        ("mpi_unbegun",),
+        CauseClass.STARTUP,
+        "init_environment",
+        Standing.ROOT,
+        (said("{call} was called before MPI_Init: the program had not started MPI"),),
+        (
+            said(
+                "call MPI_Init first; mpi4py does so as MPI is imported from it, unless "
+                "mpi4py.rc.initialize is False"
+            ),
+        ),
+        0.9,
+        "nobody",
+    ),
+    SignMeaning(
         ("rank_twice",),
         CauseClass.STARTUP,
         "rank_numbers",

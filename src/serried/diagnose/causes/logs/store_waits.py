@@ -7,7 +7,7 @@ the store, but no answer   another rank has not left there what this one asks fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.collectives.job_part import BUILD_FIRST
@@ -16,6 +16,7 @@ from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidat
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.whom import named
 from serried.finding import said
 
 _FIREWALL = said("open the port between the hosts (nc -vz HOST PORT), and check MASTER_ADDR")
@@ -70,6 +71,8 @@ _STORE_ANSWER_BUILDING = replace(
         ),
     ),
 )
+MOST_STARTED = 1 << 16
+"""Ranks of a start up to which those who did not come are named."""
 LONG_WAIT = 4
 """Lines of one rank's waiting, ten seconds apart, from which on a start is taken to be stuck."""
 _STORE_WAIT = SignMeaning(
@@ -130,7 +133,26 @@ def _store_barriers(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields a start that timed out, for ranks that did not come or for more than belong there."""
     if signs := told.of("store_barrier"):
         too_many = replace(_TOO_MANY, kinds=("store_barrier",), standing=Standing.CONNECTION)
-        yield candidate(told, too_many if _is_full(signs[0]) else _STORE_BARRIER, signs)
+        found = candidate(told, too_many if _is_full(signs[0]) else _STORE_BARRIER, signs)
+        if absent := _absent(told, signs):
+            verdict = said("{who} did not come to the start within the limit", who=named(absent))
+            found = replace(found, cause=replace(found.cause, ranks=absent, verdict=verdict))
+        yield found
+
+
+def _absent(told: LoggedSigns, signs: Sequence[Sign]) -> tuple[int, ...]:
+    """Returns who did not come to the job's first group, where all who came ran out of time.
+
+    What the store counted is as many as say so then. Ranks of a later group have its own numbers.
+    """
+    came = set(told.ranks(signs))
+    joined = {sign.facts.get("joined") for sign in signs}
+    sizes = {sign.facts.get("expected") for sign in signs if "first" in sign.facts}
+    size = sizes.pop() if len(sizes) == 1 else None
+    if not isinstance(size, int) or joined != {len(came)} or size > MOST_STARTED:
+        return ()
+    everybody = set(range(size))
+    return tuple(sorted(everybody - came)) if came <= everybody else ()
 
 
 def _is_full(sign: Sign) -> bool:

@@ -28,13 +28,17 @@ _PARTS = (
     (CauseClass.STORAGE, re.compile(r"lization\.py|checkpoint\w*\.py|safetensors")),
 )
 """Parts of a program by the frames of a traceback, for one whose error was cut off."""
+_LAUNCHERS = ("torch/multiprocessing/spawn.py", "elastic/multiprocessing/api.py")
+"""Files of torch whose code raises again what a process that it started ended by."""
 
 
 def vague_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what is left to say, where it is anything."""
-    if cut := told.of("cut_traceback"):
-        yield _cut(told, cut[0])
-    if echoes := told.of("exception"):
+    cuts = told.of("cut_traceback")
+    own = next((sign for sign in cuts if not _is_of_launcher(sign)), None)
+    if cuts:
+        yield _cut(told, own or cuts[0])
+    if (echoes := told.of("exception")) and own is None:  # which tells less
         yield _cause(
             told,
             echoes[-1],
@@ -78,6 +82,13 @@ def _cut(told: LoggedSigns, sign: Sign) -> RankedCause:
             line=last[1],
         )
     return _cause(told, sign, _part(frames), "cut_traceback", verdict, _READ_ON)
+
+
+def _is_of_launcher(sign: Sign) -> bool:
+    """Tells whether a traceback ends where a process waits for those that it started."""
+    frames = sign.facts.get("frames")
+    last = frames[-1] if isinstance(frames, tuple) and frames else None
+    return last is not None and last[0].endswith(_LAUNCHERS)
 
 
 def _part(frames: object) -> CauseClass:

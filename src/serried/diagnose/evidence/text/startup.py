@@ -38,7 +38,7 @@ _PATTERNS = (
     Pattern(
         "store_barrier",
         r"Timed out initializing process group in store based barrier on rank:? (?P<rank>\d+), "
-        r"for key: \S+ \(world_size=(?P<expected>\d+), "
+        r"for key: \S*?(?P<first>(?<=_key:)(?:1|default_pg))? \(world_size=(?P<expected>\d+), "
         r"(?:worker_count|num_workers_joined)=(?P<joined>\d+)",
     ),
     Pattern(
@@ -101,6 +101,7 @@ _PATTERNS = (
         r"^KeyError: '(?P<variable>(?:LOCAL_)?RANK|(?:LOCAL_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|"
         r"SLURM_(?:PROCID|LOCALID)|OMPI_COMM_WORLD_(?:LOCAL_)?RANK)'\s*$",
     ),
+    Pattern("mpi_unbegun", r"(?P<call>MPI_\w+)\(\) function was called before MPI_INIT"),
     Pattern("duplicate_gpu", r"Duplicate GPU detected ?: ?rank (?P<one>\d+) and rank (?P<two>\d+)"),
     Pattern(
         "store_wait",

@@ -67,14 +67,13 @@ _PATTERNS = (
         "exit",
         r"[Ww]orker (?P<local_rank>\d+) \(pid: (?P<pid>\d+)\) exited with code (?P<code>-?\d+)",
     ),
-    Pattern(
+    Pattern(  # DeepSpeed's launcher, which names a subprocess or only its command
         "exit",
-        r"launch\.py:\d+:sigkill_handler\].*exits with return code = (?P<code>-?\d+)",
+        r"(?:Subprocess (?P<pid>\d+) )?\bexit(?:s|ed)? with return code = (?P<code>-?\d+)",
     ),
-    Pattern("exit", r"Subprocess (?P<pid>\d+) exit(?:s|ed)? with return code = (?P<code>-?\d+)"),
     Pattern(
         "exit",
-        r"(?:^|[:\s])process (?P<local_rank>\d+) terminated with "
+        r"(?:^|[:\s\"'])process (?P<local_rank>\d+) terminated with "
         r"(?:exit code (?P<code>\d+)|signal (?P<name>SIG\w+))",
     ),
     Pattern("exit", r"CalledProcessError: Command .* died with <Signals\.(?P<name>SIG\w+): \d+>"),
