@@ -38,6 +38,8 @@ class Endings:
     failed_in: dict[int, tuple[Frame, ...]] = field(default_factory=dict)
     """By rank, the stack, innermost first, in which a peer's end or a time-out caught it."""
     failed_quotes: dict[int, Quote] = field(default_factory=dict)
+    gave_up: dict[int, str] = field(default_factory=dict)
+    """By rank, ``send`` or ``recv`` where gloo says for which of them it waited too long."""
     expected_bytes: dict[int, int] = field(default_factory=dict)
     """By rank, how many bytes it expected where more came."""
     arrived_bytes: dict[int, int] = field(default_factory=dict)
@@ -65,7 +67,11 @@ def endings_of(signs: Iterable[Sign]) -> Endings:
     codes: dict[int, Sign] = {}
     waited: set[int] = set()
     signs = list(signs)
-    caught = {(sign.quote.source, sign.quote.line) for sign in signs if sign.kind in _CAUGHT}
+    caught = {
+        (sign.quote.source, sign.quote.line): sign.facts.get("way")
+        for sign in signs
+        if sign.kind in _CAUGHT
+    }
     for sign in signs:
         rank = sign.speaker.global_rank
         if rank is None:
@@ -75,7 +81,10 @@ def endings_of(signs: Iterable[Sign]) -> Endings:
         if sign.kind in _OF_JOB:
             found.known.add(rank)
         if sign.kind == "exception":
-            _exception(found, rank, sign, (sign.quote.source, sign.quote.line) in caught)
+            place = sign.quote.source, sign.quote.line
+            _exception(found, rank, sign, place in caught)
+            if rank in found.failed_in and isinstance(way := caught.get(place), str):
+                found.gave_up.setdefault(rank, way)
         elif sign.kind == "gloo_size":
             expected, arrived = sign.facts.get("expected"), sign.facts.get("arrived")
             found.expected_bytes[rank] = expected if isinstance(expected, int) else 0

@@ -60,8 +60,13 @@ RECORDED_AS = {
     "reduce_scatter": ("all_reduce",),
 }
 """What dumps call a collective of Python, beside its own name and ``_NAME_base``."""
-_BEFORE = re.compile(r"(?<![a-z])prev(?:ious)?(?![a-z])|(?<![a-z])left(?![a-z])|upstream")
-_AFTER = re.compile(r"(?<![a-z])ne?xt(?![a-z])|(?<![a-z])right(?![a-z])|downstream")
+_BEFORE = re.compile(
+    r"(?<![a-z])(?:prev(?:ious)?|left)(?![a-z])|upstream|recv_forward|send_backward", re.IGNORECASE
+)
+_AFTER = re.compile(
+    r"(?<![a-z])(?:ne?xt|right)(?![a-z])(?! *\()|downstream|send_forward|recv_backward",
+    re.IGNORECASE,
+)
 
 
 def operation_of(frames: tuple[Frame, ...]) -> str | None:
@@ -148,21 +153,15 @@ def site_of(frames: tuple[Frame, ...]) -> Site | None:
     return None
 
 
-def caller_of(frames: tuple[Frame, ...]) -> Site | None:
-    """Returns the user's line that called the innermost line of the user's own code, or None.
-
-    >>> caller_of((Frame("send", "comm.py", 7), Frame("forward", "train.py", 14)))
-    ('train.py', 14)
-    """
-    inner = next((place for place, frame in enumerate(frames) if frame.is_users), len(frames))
-    return site_of(frames[inner + 1 :])
-
-
 def towards(text: str) -> int | None:
     """Returns -1 or 1 where a line of code names the stage before or after; None where it does not.
 
+    So do the names that pipelines give to what they do: ``recv_forward``, ``send_backward``.
+
     >>> towards("dist.send(x.grad, prev)"), towards("dist.recv(g, nxt)"), towards("send(y, dst)")
     (-1, 1, None)
+    >>> towards("send_forward_recv_backward"), towards("x = next(batches)")
+    (1, None)
     """
     before, after = bool(_BEFORE.search(text)), bool(_AFTER.search(text))
     if before == after:
@@ -171,19 +170,21 @@ def towards(text: str) -> int | None:
 
 
 def directions(
-    sites: Mapping[tuple[Site, str], set[int]], last_stage: int, texts: Mapping[Site, str]
+    sites: Mapping[tuple[Site, str], set[int]],
+    last_stage: int,
+    told: Mapping[tuple[Site, str], int],
 ) -> dict[tuple[Site, str], int]:
     """Returns to which neighbouring stage the messages of each line go: -1 before, 1 after.
 
-    ``sites`` holds, by line and ``send`` or ``recv``, the stages that were seen there; ``texts``
-    the code of lines, as far as a traceback shows it. The first stage has only a stage after it,
-    the last only one before; of the other lines, those of the forward come before those of the
-    backward in a program that is written in the order in which it runs.
+    ``sites`` holds, by line and ``send`` or ``recv``, the stages that were seen there; ``told``
+    where to a line's own code or function says that they go. The first stage has only a stage
+    after it, the last only one before; of the other lines, those of the forward come before those
+    of the backward in a program that is written in the order in which it runs.
     """
     found: dict[tuple[Site, str], int] = {}
     for (site, op), stages in sites.items():
-        if (told := towards(texts.get(site, ""))) is not None:
-            found[site, op] = told
+        if (site, op) in told:
+            found[site, op] = told[site, op]
         elif 0 in stages and last_stage not in stages:
             found[site, op] = 1
         elif last_stage in stages and 0 not in stages:

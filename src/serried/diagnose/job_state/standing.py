@@ -37,11 +37,10 @@ from serried.diagnose.job_state.guarded import (
     of_last_attempt,
 )
 from serried.diagnose.job_state.left_behind import LeftBehind
+from serried.diagnose.job_state.message_sites import MessageSites
 from serried.diagnose.job_state.program import (
     RECORDED_AS,
     Site,
-    caller_of,
-    directions,
     is_in_communication,
     operation_of,
     site_of,
@@ -131,7 +130,6 @@ class _Builder:
         self.groups = groups
         self.world_size = world_size
         self._kinds_at: dict[tuple[Site, str], set[str]] = defaultdict(set)
-        self._way_at: dict[tuple[Site, str], int] = {}
         self._of_rank: dict[int, list[JobGroup]] = defaultdict(list)
         self._named = {group.name: group for group in groups.groups}
         for group in groups.groups:
@@ -143,7 +141,9 @@ class _Builder:
             for rank, letter in left.process_states.items()
             if letter in ("gone", "X") and rank not in ends.failed_in
         }
-        self._axes = dict(left.given.axes) if left.given else {}
+        stacks = {rank: self.stack(rank) for rank in {*left.stacks, *ends.failed_in}}
+        axes = dict(left.given.axes) if left.given else {}
+        self._messages = MessageSites(stacks, ends.gave_up, left.texts, axes)
 
     def issued(self, rank: int, dump: FlightDump) -> tuple[RankOperation, ...]:
         """Returns what a rank issued, as its dump holds it."""
@@ -173,19 +173,6 @@ class _Builder:
                 group = next((g for g in self._of_rank[rank] if g.name == last.group), None)
                 if group is not None and not last.is_finished:
                     self._kinds_at[site, op].add(group.kind)
-        seen: dict[tuple[Site, str], set[int]] = defaultdict(set)
-        ways: dict[tuple[Site, str], set[Site | None]] = defaultdict(set)
-        for rank in {*self.left.stacks, *self.ends.failed_in}:
-            stack = self.stack(rank)
-            op, site = operation_of(stack), site_of(stack)
-            if op in MESSAGES and site is not None and op is not None:
-                seen[site, op].add(self._stage(rank))
-                ways[site, op].add(caller_of(stack))
-        # A line that several others call may send both ways, unless its own text tells.
-        seen = {at: s for at, s in seen.items() if len(ways[at]) == 1 or at[0] in self.left.texts}
-        last_stage = self._axes.get("pp", 1) - 1
-        if last_stage > 0:
-            self._way_at = directions(seen, last_stage, self.left.texts)
 
     def rank(
         self, rank: int, dump: FlightDump | None, issued: tuple[RankOperation, ...] | None
@@ -257,10 +244,13 @@ class _Builder:
         if rank in self.job.ranks:
             return self._guarded_doing(self.job.ranks[rank].file, stack, issued or ())
         waiting = [each for each in issued or () if not each.is_finished]
-        op = operation_of(stack)
+        op = self._messages.operation(rank) if not waiting else operation_of(stack)
         if op in MESSAGES and op is not None:
             recorded = [each for each in waiting if each.peer is not None]
-            return recorded[0] if recorded else RankOperation(op, peer=self._peer(rank, stack, op))
+            if recorded:
+                return recorded[0]
+            told = self._messages
+            return RankOperation(op, peer=told.peer(rank), may_have_tag=told.may_have_tag(rank))
         if op is not None:
             # A synchronous collective is the last; of NCCL's queue the first is in the way.
             kind = self._kind(stack, op)
@@ -319,25 +309,6 @@ class _Builder:
         group = self._named.get(operation.group or "")
         is_there = kind is None or group is None or group.kind == kind
         return is_there and operation.op in (op, f"_{op}_base", *RECORDED_AS.get(op, ()))
-
-    def _peer(self, rank: int, stack: tuple[Frame, ...], op: str) -> int | None:
-        site = site_of(stack)
-        way = self._way_at.get((site, op)) if site else None
-        stage = self._stage(rank)
-        if way is None or not 0 <= stage + way < self._axes.get("pp", 1):
-            return None
-        return rank + way * self._stride()
-
-    def _stage(self, rank: int) -> int:
-        return rank // self._stride() % self._axes.get("pp", 1)
-
-    def _stride(self) -> int:
-        stride = 1
-        for axis, size in self._axes.items():
-            if axis == "pp":
-                break
-            stride *= size
-        return stride
 
 
 def _counts(issued: tuple[RankOperation, ...]) -> dict[str, int]:

@@ -84,6 +84,9 @@ class RankOperation(NamedTuple):
     """Whether it was put into a stream (NCCL), where it stands behind what was put in before."""
     frames: tuple[Frame, ...] = ()
     """Where it was called, innermost frame first; () where the source does not say."""
+    may_have_tag: bool = False
+    """Whether a message's line, as far as it is known, may give it a tag, which has to be the same
+    on both sides."""
 
 
 @dataclass(frozen=True)

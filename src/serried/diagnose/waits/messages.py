@@ -1,13 +1,14 @@
 """Messages that cross: two neighbours of a pipeline of which neither can go on.
 
     both send        stage 1 ──F3──▶ ◀──B0── stage 2     2 sends back before it has received all
-    both receive     stage 1 ◀──?    ?──▶ stage 2        1 left a message out
+    both receive     stage 1 ◀──?    ?──▶ stage 2        1 left a message out, or 2 is ahead
     one each         stage 1 ──F3──▶ rank 5   stage 2 waits for stage 1: 1 sends elsewhere
 
 A rank sends a gradient back only after it has received the microbatches that its schedule puts
 before it. In GPipe that is all of them, so that of two neighbours in send the later stage has
 left out a receive; in 1F1B the order of both is fixed too, and where recorded actions are known
-they are compared with it.
+they are compared with it. Of two in a receive the earlier may have left out a send, or the later
+have left the step before its end; without recorded actions nothing tells which.
 """
 
 from __future__ import annotations
@@ -92,9 +93,11 @@ def _crossed(
         # Whoever sends back has passed the receives that its neighbour still sends to.
         return Crossed(HowCrossed.BOTH_SEND, rank, peer, early if early is not None else peer)
     if one.op == other.op == "recv":
-        return Crossed(HowCrossed.BOTH_RECEIVE, rank, peer, early if early is not None else rank)
+        return Crossed(HowCrossed.BOTH_RECEIVE, rank, peer, early)
     sender = rank if one.op == "send" else peer
-    return Crossed(HowCrossed.APART, rank, peer, sender)
+    # Two tags that differ keep apart what goes to the right rank, and either may be wrong.
+    is_told = not (one.may_have_tag or other.may_have_tag)
+    return Crossed(HowCrossed.APART, rank, peer, sender if is_told else None)
 
 
 def _is_out_of_schedule(state: JobState, rank: int) -> bool:

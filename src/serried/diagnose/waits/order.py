@@ -124,14 +124,22 @@ def usual_next(before: Sequence[_Symbol]) -> _Symbol | None:
     """Returns what followed where the past looked most like the present; None where it never did.
 
     Alike is what has the longest common run up to it. A run that reaches the beginning is not
-    contradicted there, and goes before one as long that ends at a difference.
+    contradicted there, and goes before one as long that ends at a difference. So does a run of one
+    and the same operation as often as now before one of it more often: three calls are not like
+    the last three of four.
+
+    >>> usual_next("begin tp tp tp tp mp loss tp tp tp".split())
+    'tp'
     """
     best, answer = 0.0, None
     for end in range(len(before) - 1, 0, -1):
         run = 0
         while run < min(end, MOST_CONTEXT) and before[end - 1 - run] == before[-1 - run]:
             run += 1
-        likeness = run + 0.5 if 0 < run == end else run
+        is_as_often = 0 < run < MOST_CONTEXT and (
+            run == end or (len(set(before[-run:])) == 1 and before[end - 1 - run] != before[-1])
+        )
+        likeness = run + 0.5 if is_as_often else run
         if likeness > best:
             best, answer = likeness, before[end]
         if best >= MOST_CONTEXT:

@@ -6,28 +6,72 @@
 Two ranks that have issued as much in every other group are in the same step. There, the one whose
 line comes later has passed the place of the other. One that is in an earlier step is behind,
 whatever its line, and waits are no fault of its.
+
+Where dumps hold the lines of what was issued, one that stands before the line of its own last call
+is a step further on, and has passed whatever comes after that:
+
+    rank 2   step:451 > pipeline     its last call was all_reduce 2 of mp_0, from step:458
+    rank 0   step:470                waits in all_reduce 3 of the world, behind that line
 """
 
 from __future__ import annotations
 
+from serried.diagnose.evidence.stacks.stack import Frame
 from serried.diagnose.job_state.program import site_of
 from serried.diagnose.job_state.state import JobState, RankState
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph
 
 Place = tuple[tuple[str, int], ...]
+LEAST_KINDS = 1
+"""Other kinds of groups in which ranks must have met, for their counts to tell the step."""
 
 
 def left_out(graph: WaitGraph, ranks: tuple[int, ...]) -> dict[int, StalledCollective]:
-    """Returns those of ``ranks`` that are past a collective they have not issued, with it."""
+    """Returns those of ``ranks`` that are past a collective they have not issued, with it.
+
+    Somebody of ``ranks`` waits in it: whoever waits only for messages of the others may be a round
+    of its loop behind, and then stands at a later line.
+    """
     found = {}
     states = graph.state.ranks
     for meeting in graph.meetings:
+        if not set(meeting.came) & set(ranks):
+            continue
         for rank in meeting.absent:
-            if rank in ranks and any(
-                _is_past(states[rank], states[other], meeting.group.name)
-                for other in meeting.came[:8]
+            others = [states[other] for other in meeting.came[:8]]
+            name = meeting.group.name
+            are_most = 2 * len(meeting.came) > len(meeting.group.ranks)
+            if rank in ranks and (
+                any(_is_past(states[rank], other, name) for other in others)
+                or (are_most and all(_is_round(graph.state, states[rank], o, name) for o in others))
             ):
                 found[rank] = meeting
+    return found
+
+
+def _is_round(state: JobState, one: RankState, other: RankState, group: str) -> bool:
+    """Tells whether a rank is in its next step, and has issued all that another has but one.
+
+    Both have issued as much in all other kinds of groups, so that no inner loop is meant. Where few
+    came to what most did not, these few may be too many.
+    """
+    kind = state.group_named[group].kind
+    mine, theirs = _by_kind(state, one), _by_kind(state, other)
+    if not one.issued or len(theirs.keys() - {kind}) < LEAST_KINDS:
+        return False
+    if any(mine.get(k) != count for k, count in theirs.items() if k != kind):
+        return False
+    last = _place_of(one.issued[-1].frames)
+    return _is_behind(last, _place(one)) and _is_behind(_place(other), last)
+
+
+def _by_kind(state: JobState, rank: RankState) -> dict[str, int]:
+    """Returns how many collectives a rank issued in each kind of group."""
+    found: dict[str, int] = {}
+    for name, count in (rank.counts or {}).items():
+        if name in state.group_named:
+            kind = state.group_named[name].kind
+            found[kind] = found.get(kind, 0) + count
     return found
 
 
@@ -35,8 +79,12 @@ def _is_past(one: RankState, other: RankState, group: str) -> bool:
     """Tells whether a rank stands behind another's place of the same step."""
     if one.counts is None or other.counts is None or not _same_step(one, other, group):
         return False
-    mine, theirs = _place(one), _place(other)
-    for (function, line), (their_function, their_line) in zip(mine, theirs, strict=False):
+    return _is_behind(_place(one), _place(other))
+
+
+def _is_behind(one: Place, other: Place) -> bool:
+    """Tells whether a place of a program comes after another, where both are in one function."""
+    for (function, line), (their_function, their_line) in zip(one, other, strict=False):
         if function != their_function:
             return False
         if line != their_line:
@@ -52,10 +100,17 @@ def _same_step(one: RankState, other: RankState, group: str) -> bool:
 
 
 def _place(rank: RankState) -> Place:
-    """Returns the user's frames of a stack from the outermost on: functions with their lines."""
+    return _place_of(rank.stack)
+
+
+def _place_of(frames: tuple[Frame, ...]) -> Place:
+    """Returns the user's frames of a stack from the outermost on: functions with their lines.
+
+    Dumps have whole paths, and names of functions alone; stacks shorter paths, and classes as well.
+    """
     return tuple(
-        (f"{frame.file}:{frame.function}", frame.line)
-        for frame in reversed(rank.stack)
+        (f"{frame.file.rsplit('/', 1)[-1]}:{frame.function.rsplit('.', 1)[-1]}", frame.line)
+        for frame in reversed(frames)
         if frame.is_users
     )
 

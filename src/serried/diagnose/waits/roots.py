@@ -27,7 +27,6 @@ from serried.diagnose.job_state.program import (
     is_elsewhere,
     is_in_communication,
     is_in_engine,
-    operation_of,
     site_of,
     waits_for_messages,
 )
@@ -128,8 +127,8 @@ def _apart(graph: WaitGraph) -> Iterator[Root]:
     ranks = graph.state.ranks
     if len(ranks) < 2 or not all(each.stack for each in ranks):
         return
-    inside = [each.rank for each in ranks if is_in_communication(each.stack)]
-    apart = [each for each in ranks if is_elsewhere(each.stack)]
+    inside = [r.rank for r in ranks if is_in_communication(r.stack) or r.gave_up]
+    apart = [each for each in ranks if is_elsewhere(each.stack) and not each.gave_up]
     if len(apart) + len(inside) < len(ranks):
         return
     if (worker := at_work(graph.state)) in apart:
@@ -296,11 +295,13 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     # A group without collectives counts none either, and a pipeline has messages in any case.
     if is_of_messages(graph.state, rank) and not ranks[rank].within:
         has_messages |= not any(op.peer is not None for each in ranks for op in each.issued)
-    are_seen = any(operation_of(each.stack) in MESSAGES for each in ranks)
+    are_seen = any(r.stack and r.doing is not None and r.doing.op in MESSAGES for r in ranks)
+    gave_up = {site_of(each.stack) for each in ranks if each.gave_up and each.doing is None}
+    if (site := site_of(ranks[rank].stack)) is not None and site in gave_up:
+        return True
     if not (has_messages or are_seen) or (are_seen and ranks[rank].stack):
         return False
-    gave_up = {site_of(each.stack) for each in ranks if each.gave_up and each.doing is None}
-    return not gave_up or site_of(ranks[rank].stack) in gave_up
+    return not gave_up
 
 
 def _of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> Iterator[Root]:
