@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from serried.diagnose.causes.missing import beside_dumps
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
@@ -120,8 +122,9 @@ def test_a_host_that_sent_nothing_to_a_collection_is_no_fault_of_the_job(tmp_pat
     ]
 
 
-def test_stacks_whose_name_tells_no_process_are_not_passed_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["pyspy.txt", "console.log"])
+def test_stacks_whose_rank_nothing_tells_are_not_passed_over(name: str, tmp_path: Path) -> None:
     stack = 'Thread 4 (idle): "MainThread"\n    get (queue.py:170)\n    main (train.py:9)\n'
-    (tmp_path / "pyspy.txt").write_text(stack, "utf-8")
+    (tmp_path / name).write_text(stack, "utf-8")
     [note] = diagnosed(gather([tmp_path])).notes
-    assert str(note).startswith("pyspy.txt holds the stacks of a process, and its name tells no")
+    assert f"{name} holds the stacks of a process, and nothing tells its rank" in str(note)

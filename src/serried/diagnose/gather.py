@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from serried.diagnose.evidence.records.runs import of_other_runs
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.source_lines import SourceLines
 from serried.diagnose.evidence.stacks.in_logs import KIND as IN_LOG
-from serried.diagnose.evidence.stacks.in_logs import StacksInLog
+from serried.diagnose.evidence.stacks.in_logs import StacksInLog, is_by_python
 from serried.diagnose.evidence.stacks.stack import ThreadStack
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
@@ -60,7 +60,7 @@ def gather(
     last, gone = parted(read.told, read.earlier, job.left.earlier_pids)
     last, gone = (named_by_process(each, job.left.rank_of_pid) for each in (last, gone))
     signs = numbered_globally(last, given or job.left.given)
-    _take_stacks(job.left, signs, read.going_on)
+    notes += _take_stacks(job.left, signs, read.going_on)
     if job.left.is_empty:
         state = _of_recordings(recorded, signs)
     else:
@@ -199,14 +199,41 @@ def named_by_process(signs: list[Sign], rank_of_pid: Mapping[int, int]) -> list[
     ]
 
 
-def _take_stacks(left: LeftBehind, signs: Sequence[Sign], going_on: GoingOn) -> None:
-    """Takes stacks that logs hold of ranks of which no file does, unless their job went on then."""
+def _ranks_of_processes(signs: Sequence[Sign]) -> dict[int | None, int]:
+    """Returns the ranks of processes that lines name by both, of one host and without doubt."""
+    told: dict[int, set[int]] = defaultdict(set)
+    for sign in signs:
+        if sign.speaker.pid is not None and sign.speaker.global_rank is not None:
+            told[sign.speaker.pid].add(sign.speaker.global_rank)
+    hosts = {sign.speaker.host for sign in signs if sign.speaker.host}
+    return {pid: min(ranks) for pid, ranks in told.items() if len(ranks) == 1 and len(hosts) < 2}
+
+
+def _take_stacks(left: LeftBehind, signs: Sequence[Sign], going_on: GoingOn) -> list[Sentence]:
+    """Takes stacks that logs hold of ranks of which no file does, unless their job went on then.
+
+    Returns which files hold stacks that somebody took, of ranks that nothing tells.
+    """
+    unknown, of_process = set[str](), _ranks_of_processes(signs)
     for sign in signs:
         stack, rank = sign.facts.get("stack"), sign.speaker.global_rank
-        if sign.kind != IN_LOG or rank is None or not isinstance(stack, ThreadStack):
+        rank = of_process.get(sign.speaker.pid) if rank is None else rank
+        if sign.kind != IN_LOG or not isinstance(stack, ThreadStack):
             continue
-        if not going_on.has_passed(sign.quote.source, sign.quote.line):
+        if going_on.has_passed(sign.quote.source, sign.quote.line):
+            continue
+        if rank is not None:
             left.stacks.setdefault(rank, stack)
+        elif not is_by_python(sign.quote.text):
+            unknown.add(sign.quote.source)
+    return [
+        said(
+            "{name} holds the stacks of a process, and nothing tells its rank: put them into a "
+            "file named after it, as stack_rank_3.txt",
+            name=name,
+        )
+        for name in sorted(unknown)
+    ]
 
 
 def _own_log(log: LogFile) -> Iterator[Sign]:

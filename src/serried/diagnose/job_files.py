@@ -80,9 +80,10 @@ class JobFiles:
             return self._document(path, name)
         text = head.decode("utf-8", "replace")
         is_log = path.name.endswith(".log") or "stderr" in path.name
-        if looks_like_stacks(text) and not is_log:
+        # Where its name tells no rank, its lines may: it is read as a log that holds stacks.
+        if looks_like_stacks(text) and not is_log and (rank := file_rank(name)) is not None:
             whole = read_text(path, STACK_BYTES.most, said("stacks of threads"))
-            self._keep_stack(whole, name)
+            self._keep_stack(rank, whole, name)
             if breaks_off(whole):
                 odd = said("{name} breaks off within a stack; what came before was read", name=name)
                 self.notes.append(odd)
@@ -145,18 +146,9 @@ class JobFiles:
                 )
                 self.notes.append(absent)
 
-    def _keep_stack(self, text: str, name: str) -> None:
-        rank = file_rank(name)
+    def _keep_stack(self, rank: int, text: str, name: str) -> None:
         found = main_stack(list(stacks_of(text, name)))
-        if rank is None and found is not None:
-            self.notes.append(
-                said(
-                    "{name} holds the stacks of a process, and its name tells no rank: name it "
-                    "after its rank, as stack_rank_3.txt, and it is read",
-                    name=name,
-                )
-            )
-        if rank is None or found is None:
+        if found is None:
             return
         known = self.left.stacks.get(rank)
         # Of several stacks of one rank that which shows an operation tells most.

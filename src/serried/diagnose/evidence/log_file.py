@@ -90,6 +90,7 @@ _TELLING = re.compile(
     rb"of? heartbeat| KV cache|pile takes|ing weights|AdmissionError|DUE TO|\bD\w{0,4} +\w+_|"
     rb"bus bandwidth|OSU MPI|reported by process|endezvous|enqueued|all ranks|return code|"
     rb"denied|OpType=|socket interface|different status|"
+    rb"\.py:\d{1,7}\)\s*$|Thread \S{1,30} \(|^ *Process \d+: |#\d{1,3} +0x[0-9a-f]+ in |"
     + "已杀死|段错误|store.based barrier|estart".encode()
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {

@@ -30,7 +30,7 @@ SAME_HEAD = 8
 _BEGINS = re.compile(
     r"\s*(?:\[rank|\[[EWIF]\b|\[\d{4}-|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate called|"
     r"File \"|frame #|\d+%\||(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b|ERROR|WARNING|INFO|"
-    r"srun: |slurmstepd: )|[\s~^]*$"
+    r"srun: |slurmstepd: |Thread |Process \d+: |#\d+ |[^()]+ \([^()]+:\d+\)\s*$)|[\s~^]*$"
 )
 _ENDS = ("  ", "│", "|", "┃", "╮", "╯", "=" * 8, "*" * 8, "-" * 8, "^" * 4)
 """How a line ends that is as wide by itself: padded, in a box, a rule, marks below code."""

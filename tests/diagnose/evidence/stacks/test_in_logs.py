@@ -1,12 +1,18 @@
-"""Stacks that Python prints into logs are read, in ranks' own files and mixed in a console."""
+"""Stacks in logs are read, in ranks' own files and mixed in a console, whoever put them there."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
+
+Taken = Callable[[list[str], int], list[str]]
 
 TORCH = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 BUSY = ['File "/job/train.py", line 40 in read', 'File "/job/train.py", line 80 in <module>']
@@ -77,3 +83,51 @@ def test_stacks_that_a_job_went_on_after_tell_nothing(tmp_path: Path) -> None:
         steps = [f"step {step} loss 0.5" for step in range(60)]
         own_log(tmp_path, rank, [*printed(WAITING if rank else BUSY), *steps])
     assert not diagnosed(gather([tmp_path])).causes
+
+
+def by_py_spy(stack: list[str], pid: int) -> list[str]:
+    frames = [re.sub(r'File "(.*)", line (\d+) in (.*)', r"\3 (\1:\2)", each) for each in stack]
+    head = [f"Process {pid}: python train.py --steps 9", "Python v3.11.7 (/usr/bin/python3.11)", ""]
+    other = [f'Thread {pid + 1} (idle): "Thread-1"', "    wait (threading.py:327)"]
+    main = [f'Thread {pid} (idle): "MainThread"', *(f"    {each}" for each in frames)]
+    return [*head, *main, *other]
+
+
+def by_gdb(stack: list[str], pid: int) -> list[str]:
+    frames = [re.sub(r'File "(.*)", line (\d+) in (.*)', r"\3 () at \1:\2", each) for each in stack]
+    other = [
+        f"Thread 2 (Thread 0x7f00 (LWP {pid + 1})):",
+        "#0  0x7f in poll () from /lib/libc.so.6",
+    ]
+    main = [f"#{place}  0x00007f1 in {each}" for place, each in enumerate(frames)]
+    return [*other, f'Thread 1 (Thread 0x7f01 (LWP {pid}) "python3"):', *main]
+
+
+@pytest.mark.parametrize("taken", [by_py_spy, by_gdb])
+def test_stacks_that_somebody_appended_to_the_log_of_a_rank_are_of_that_rank(
+    taken: Taken, tmp_path: Path
+) -> None:
+    groups(tmp_path, 3)
+    for rank in range(3):
+        log = ["loading data", *taken(BUSY if rank == 1 else WAITING, 40 + rank), "the end"]
+        (tmp_path / f"rank_{rank}.log").write_text("\n".join(log) + "\n")
+    assert verdict(tmp_path) == ("stuck_in_user_code", (1,))
+
+
+@pytest.mark.parametrize("taken", [by_py_spy, by_gdb])
+def test_stacks_in_one_file_are_of_the_ranks_whose_processes_the_log_names(
+    taken: Taken, tmp_path: Path
+) -> None:
+    groups(tmp_path, 3)
+    rows = ["$ py-spy dump --pid $(pgrep -f train.py)"]
+    for rank in range(3):
+        rows += taken(BUSY if rank == 2 else WAITING, 400 + 10 * rank)
+    (tmp_path / "all.txt").write_text("\n".join(rows) + "\n")
+    assert diagnosed(gather([tmp_path])).notes
+    ends = [
+        f"[{rank}]:\n  time : 2026-11-28_09:00:00\n  host : a\n  rank : {rank} (local_rank: {rank})"
+        f"\n  exitcode : -15 (pid: {400 + 10 * rank})"
+        for rank in range(3)
+    ]
+    (tmp_path / "console.log").write_text("\n".join(ends) + "\n")
+    assert verdict(tmp_path) == ("stuck_in_user_code", (2,))

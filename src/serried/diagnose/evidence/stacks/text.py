@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
 
@@ -31,6 +32,8 @@ _FRAMES = (
     ),
     re.compile(r"^\s+(?P<function>[^()#]\S*) \((?P<file>[^():]+\.so[^()]*)\)$"),
 )
+_PROCESS_OF_MAIN = re.compile(r"\(LWP (\d{1,9})\)")
+"""The number of a main thread, as Linux has it, is that of its process."""
 _PREFIX = re.compile(r"^\[[A-Za-z]+\d*\]:\s?")
 MOST_FRAMES = 200
 
@@ -50,7 +53,7 @@ def stacks_of(text: str, name: str) -> Iterator[ThreadStack]:
             if begun and frames:
                 yield _stack(begun, frames, lines, name, start)
             begun, frames, lines, start, in_stack = thread, [], [], number, True
-        elif in_stack and (frame := _frame(line)):
+        elif in_stack and (frame := frame_of(line)):
             if len(frames) < MOST_FRAMES:
                 frames.append(frame)
                 lines.append(number)
@@ -63,11 +66,8 @@ def stacks_of(text: str, name: str) -> Iterator[ThreadStack]:
 def _stack(
     thread: re.Match[str], frames: list[Frame], lines: list[int], name: str, start: int
 ) -> ThreadStack:
-    state = thread["state"]
-    is_active = state.startswith("active") if state else None
-    return ThreadStack(
-        tuple(frames), _is_main(thread), name, start, tuple(lines), is_active=is_active
-    )
+    is_main, is_active = _is_main(thread), _is_active(thread)
+    return ThreadStack(tuple(frames), is_main, name, start, tuple(lines), is_active=is_active)
 
 
 def breaks_off(text: str) -> bool:
@@ -78,7 +78,7 @@ def breaks_off(text: str) -> bool:
     """
     last = text.rsplit("\n", 1)[-1]
     line = _PREFIX.sub("", last)
-    return bool(last.strip()) and not _THREAD.match(line) and _frame(line) is None
+    return bool(last.strip()) and not _THREAD.match(line) and frame_of(line) is None
 
 
 def main_stack(stacks: list[ThreadStack]) -> ThreadStack | None:
@@ -90,12 +90,42 @@ def main_stack(stacks: list[ThreadStack]) -> ThreadStack | None:
     return of_module[0] if of_module else stacks[0] if len(stacks) == 1 else None
 
 
+class ThreadStart(NamedTuple):
+    """Holds what the first line of a thread's stack tells."""
+
+    is_main: bool
+    """Whether it says that it is the main thread's."""
+    process: int | None
+    """The process, of a main thread whose number is told."""
+    is_active: bool | None
+    """Whether it ran when it was looked at, where that is told."""
+
+
+def thread_start(line: str) -> ThreadStart | None:
+    """Returns what a line tells that begins a thread's stack, None for one that begins none.
+
+    >>> thread_start('Thread 1 (Thread 0x7f3a40 (LWP 17) "python3"):')
+    ThreadStart(is_main=True, process=17, is_active=None)
+    """
+    if (thread := _THREAD.match(line)) is None:
+        return None
+    is_main = _is_main(thread)
+    number = _PROCESS_OF_MAIN.search(line) if is_main else None
+    return ThreadStart(is_main, int(number[1]) if number else None, _is_active(thread))
+
+
+def _is_active(thread: re.Match[str]) -> bool | None:
+    state = thread["state"]
+    return state.startswith("active") if state else None
+
+
 def _is_main(thread: re.Match[str]) -> bool:
     # gdb numbers threads in the order of their birth.
     return thread["name"] == "MainThread" or thread["gdb"] == "1"
 
 
-def _frame(line: str) -> Frame | None:
+def frame_of(line: str) -> Frame | None:
+    """Returns the frame that a line of a stack shows, None where it shows none."""
     for pattern in _FRAMES:
         if found := pattern.match(line):
             parts = found.groupdict()
