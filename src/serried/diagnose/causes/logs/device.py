@@ -23,6 +23,11 @@ _SMALLER = said(
 )
 _FRAGMENTS = said("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True helps against fragments")
 
+_NO_PEERS = said(
+    "these GPUs cannot read one another's memory: set NCCL_P2P_DISABLE=1 where every rank gets it, "
+    "also in what Ray or the launcher passes on to its workers"
+)
+
 _MEANINGS = (
     SignMeaning(
         ("bus", "gpu_lost"),
@@ -232,8 +237,13 @@ def device_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what goes wrong on a GPU or with a machine's hardware."""
     repeated = _repeated(told)
     for each in candidates(told, [each for each in _MEANINGS if each.kinds[0] not in repeated]):
-        is_link = "nvlink" in str(each.cause.verdict.values.get("what")).lower()
-        yield replace(each, cause=replace(each.cause, kind="hw_nvlink")) if is_link else each
+        what = str(each.cause.verdict.values.get("what")).lower()
+        if "nvlink" in what:
+            yield replace(each, cause=replace(each.cause, kind="hw_nvlink"))
+        elif "peer access is not supported" in what:
+            yield replace(each, cause=replace(each.cause, cures=(_NO_PEERS,)))
+        else:
+            yield each
     yield from numbered_candidates(told)
 
 

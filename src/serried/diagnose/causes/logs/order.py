@@ -43,7 +43,7 @@ _OWN_FAILURES = (
 )
 
 WHAT = 3
-"""Lines within which C++ says what was thrown, once it has said that something was."""
+"""Lines within which C++ or NCCL say what went wrong, once they have said that something did."""
 
 _OF_NOBODY = ("aborted", "models_differ")
 """Kinds of causes of which the process that ended first is no sign."""
@@ -97,7 +97,10 @@ def _is_echo(each: RankedCause, first: RankedCause) -> bool:
     is_same = each.cause.cause_class is first.cause.cause_class
     is_vague = each.standing is Standing.MARKED or _is_begun(each, first)
     is_later = is_same and each.standing is Standing.FOLLOWS
-    return is_vague or is_later or _adds_nothing(each, first) or _is_follow_up(each, first)
+    is_like = is_same and each.cause.kind == first.cause.kind
+    is_repeated = is_like and _adds_nobody(each, first)
+    is_less = is_repeated or _adds_nothing(each, first)
+    return is_vague or is_later or is_less or _is_follow_up(each, first)
 
 
 def _adds_nothing(each: RankedCause, first: RankedCause) -> bool:
@@ -111,10 +114,15 @@ def _is_own_abort(standing: int, each: RankedCause, first: RankedCause) -> bool:
     return is_wait and each.cause.kind == "aborted" and standing == Standing.FOLLOWS
 
 
+def _adds_nobody(each: RankedCause, first: RankedCause) -> bool:
+    known = set(each.cause.ranks or ()) <= set(first.cause.ranks or ())
+    return known and each.cause.collective is None
+
+
 def _is_begun(each: RankedCause, first: RankedCause) -> bool:
-    """Tells whether a cause is C++'s word that something was thrown, and the first says what."""
+    """Tells whether a cause is the word that something failed, and the first says what it was."""
     begins = each.standing is Standing.FOLLOWS and each.cause.kind in ("aborted", "cuda_error")
-    return begins and any(
+    return (begins or each.cause.kind in ("nccl_error", "nccl_usage")) and any(
         line.source == thrown.source and 0 <= line.line - thrown.line <= WHAT
         for thrown in each.cause.quotes
         for line in first.cause.quotes
@@ -130,6 +138,8 @@ def _is_follow_up(each: RankedCause, first: RankedCause) -> bool:
         return True  # gloo ends a process that gets other bytes, and says which
     if each.cause.kind == "launch_failed":  # of a container that ended
         return each.standing is Standing.FOLLOWS
+    if first.cause.kind == "launch_failed" and each.cause.kind == "exit_code":
+        return each.cause.ranks is None  # what was to start it ended so
     is_memory = first.cause.cause_class is each.cause.cause_class is CauseClass.HOST_OOM
     is_untold = each.cause.ranks in (None, first.cause.ranks)
     return is_memory and is_untold and each.standing is Standing.ENDED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,8 @@ from serried.finding import said
 
 _FIRST = said("look at what rank 0 does: it opens the store when it reaches init_process_group")
 _FIREWALL = said("open the port between the hosts (nc -vz HOST PORT), and check MASTER_ADDR")
+
+_OWN_HOST = re.compile(r"(?:127\.|localhost$|::1$)")
 
 _RENDEZVOUS = SignMeaning(
     ("rendezvous", "store_wait"),
@@ -166,6 +169,24 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("ssh_refused",),
+        CauseClass.STARTUP,
+        "launch_failed",
+        Standing.ENDED,
+        (
+            said("the launcher could not log in to {peer_host} by ssh, and started nothing there"),
+            said("a host refused the launcher's login by ssh, and nothing was started there"),
+        ),
+        (
+            said(
+                "log in from the launcher's host as the same user: ssh HOST hostname must answer "
+                "without asking for a password or for a key"
+            ),
+        ),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
         ("restart_loop",),
         CauseClass.STARTUP,
         "launch_failed",
@@ -243,13 +264,18 @@ _DUPLICATE = SignMeaning(
     "nobody",
 )
 
+_STORE_OF = "torch/distributed/rendezvous.py"
+"""Where torch opens the store of a job, or looks for it."""
+_NO_CONNECTION = re.compile(r"Connection (?:timed out|refused|reset)|No route to host")
+_TELL_START = ("store_unreachable", "store_wait", "rendezvous", "store_barrier", "clients")
+"""Signs of a start that failed, beside which a traceback's words say no more."""
 TRACEBACK = 20
 """Lines within which a traceback's frame has its error."""
 
 
 def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what kept ranks from starting or finding one another."""
-    for each in candidates(told, (*_MEANINGS, _DUPLICATE)):
+    for each in map(_at_home, candidates(told, (*_MEANINGS, _DUPLICATE))):
         is_waiting = each.cause.kind == "init_rendezvous" and each.standing is Standing.WAITS
         if is_waiting and (_is_of_watch(told, each) or _is_of_answer(told)):
             continue
@@ -259,6 +285,7 @@ def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         else:
             yield each
     yield from _unmet(told)
+    yield from _store_lost_at_start(told)
     yield from _ids(told)
     yield from store_candidates(told)
 
@@ -268,6 +295,25 @@ def _is_of_answer(told: LoggedSigns) -> bool:
     return told.first("store_answer") is not None and told.first("rendezvous") is None
 
 
+def _at_home(each: RankedCause) -> RankedCause:
+    """Returns a cause without a word of firewalls, where the store is on the rank's own host."""
+    values = each.cause.verdict.values
+    if not _OWN_HOST.match(str(values.get("address", ""))):
+        return each
+    verdict = said(
+        "{who} could not reach the store at {address}:{port} on its own host: nothing opened it",
+        **values,
+    )
+    if "seconds" in values:
+        verdict = said(
+            "{who} could not reach the store at {address}:{port} on its own host for {seconds} s: "
+            "nothing opened it",
+            **values,
+        )
+    cures = tuple(cure for cure in each.cause.cures if cure is not _FIREWALL)
+    return replace(each, cause=replace(each.cause, verdict=verdict, cures=cures))
+
+
 def _unmet(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields that a launcher ended in the rendezvous, where it says no more than that it left."""
     left = told.of("agent_lost")
@@ -275,6 +321,20 @@ def _unmet(told: LoggedSigns) -> Iterator[RankedCause]:
     is_open = bool(states) and states[-1].kind == "rendezvous_begun"
     if left and is_open and all("last" in sign.facts for sign in left):
         yield candidate(told, _RENDEZVOUS, left)
+
+
+def _store_lost_at_start(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields a store that a rank could not reach, where only its traceback says that it was one."""
+    if told.first(*_TELL_START) is None and (
+        lost := [sign for sign in told.of("exception") if _is_of_store(sign)]
+    ):
+        yield candidate(told, _RENDEZVOUS, lost)
+
+
+def _is_of_store(exception: Sign) -> bool:
+    frames = exception.facts.get("frames")
+    inner = str(frames[-1][0]) if isinstance(frames, tuple) and frames else ""
+    return inner.endswith(_STORE_OF) and bool(_NO_CONNECTION.search(exception.text))
 
 
 def _is_of_watch(told: LoggedSigns, start: RankedCause) -> bool:

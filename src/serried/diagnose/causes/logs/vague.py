@@ -23,6 +23,7 @@ _ITS_LOG = said(
     "Paddle with --log_dir; @record on main() brings its traceback into torchrun's summary"
 )
 _PARTS = (
+    (CauseClass.EXTERNAL_STOP, re.compile(r"_terminate_process_handler")),
     (CauseClass.STARTUP, re.compile(r"init_process_group|rendezvous|TCPStore|_c10d_store")),
     (CauseClass.DATA, re.compile(r"torch/utils/data/")),
     (CauseClass.STORAGE, re.compile(r"lization\.py|checkpoint\w*\.py|safetensors")),

@@ -41,6 +41,8 @@ _SXID = SignMeaning(
 )
 _HARMLESS = re.compile(r"\bNon-?fatal\b", re.IGNORECASE)
 """What the driver prints of errors of an NVSwitch or an NVLink that go by without harm."""
+_BARE = re.compile(r"\b(?:Data \{|Severity \d)")
+"""Lines below such an error that hold registers, and no word of it."""
 _DISTANCES = {
     XidSide.HARDWARE: 0,
     XidSide.REMOTE: 1,
@@ -82,6 +84,7 @@ def _side(sign: Sign) -> XidSide:
 def _sxids(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields the first error of an NVSwitch that does harm, or that there is one without."""
     signs = told.of("sxid")
+    signs = [sign for sign in signs if not _BARE.search(sign.text)] or signs
     if harmful := [sign for sign in signs if not _HARMLESS.search(sign.text)]:
         yield candidate(told, _SXID, harmful)
     elif signs:

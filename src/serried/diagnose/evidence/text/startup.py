@@ -5,10 +5,11 @@ seconds, facts ``joined``, ``expected``), ``store_passed``, ``store_wait`` (a ke
 nobody set), ``store_answer`` (the same of a store that was reached: facts ``address``, ``port``,
 ``ms``), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
 ``group_rank``: who waits, ``peer``: who has not published, of two who exchange messages ``low``),
-``duplicate_gpu``, ``environment`` (fact ``variable``), ``restart_loop`` (a container that ends each
-time it is started), ``store_lost`` (rank 0's store went away; it follows from something else),
-``agent_lost`` (so did the launcher that holds the rendezvous; fact ``last`` where a launcher says
-so as it ends), ``rendezvous_begun``, ``rendezvous_met``.
+``duplicate_gpu``, ``environment`` (fact ``variable``), ``ssh_refused`` (fact ``peer_host``),
+``restart_loop`` (a container that ends each time it is started), ``store_lost`` (rank 0's store
+went away; it follows from something else), ``agent_lost`` (so did the launcher that holds the
+rendezvous; fact ``last`` where a launcher says so as it ends),
+``rendezvous_begun``, ``rendezvous_met``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = ("RuntimeError: [1] is setting up NCCL communicator and retreiving ncclUniqueId from [0] "
@@ -150,9 +151,10 @@ _PATTERNS = (
     ),
     Pattern(
         "launch_failed",
-        r"executable file not found in|error while loading shared libraries|"
-        r"Host key verification failed|Permission denied \(publickey",
+        r"executable file not found in|error while loading shared libraries",
     ),
+    Pattern("ssh_refused", r"host=(?P<peer_host>\S+) was not reachable via ssh"),  # DeepSpeed's
+    Pattern("ssh_refused", r"Host key verification failed|Permission denied \(publickey"),
     Pattern(  # Ray's, of processes that it started
         "launch_failed",
         r"have not registered within the timeout\. The process is dead",

@@ -15,6 +15,7 @@ MPI's word of the rank whose error ends the job).
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -78,6 +79,11 @@ _PATTERNS = (
     ),
     Pattern("exit", r"CalledProcessError: Command .* died with <Signals\.(?P<name>SIG\w+): \d+>"),
     Pattern("exit", r"CalledProcessError: Command .* returned non-zero exit status (?P<code>\d+)"),
+    Pattern(  # torch's from 1.9 to 1.10
+        "exit",
+        r"Child process (?P<pid>\d+) \(local_rank (?P<local_rank>\d+)\) FAILED "
+        r"\(exitcode (?P<code>-?\d+)\)",
+    ),
     # a row of the table of failures whose lines were joined
     Pattern(
         "exit",
@@ -86,8 +92,8 @@ _PATTERNS = (
     ),
     Pattern(
         "agent_signal",
-        r"(?:SignalException: Process (?P<pid>\d+) got signal: |Received )(?P<signal>\d+)"
-        r"(?: death signal)?",
+        r"(?:SignalException: Process (?P<pid>\d+) got signal: |Received )"
+        r"(?:(?P<signal>\d+)|Signals\.(?P<name>SIG\w+))(?: death signal)?",
     ),
     Pattern("exit", r"MPI_ABORT was invoked on rank (?P<rank>\d+)"),
     Pattern(  # an abort, also by code 0
@@ -124,11 +130,18 @@ def exits(line: LogLine) -> Iterator[Sign]:
     for sign in first_signs(_PATTERNS, line):
         if sign.kind == "agent_signal" and "signal" not in sign.text:
             continue
-        yield sign
+        yield _numbered(sign) if sign.kind == "agent_signal" else sign
     if found := _TRAINERS.search(line.text):
         for rank in re.findall(r"\d{1,6}", found[1]):
             speaker = replace(line.speaker, rank=int(rank), numbering=Numbering.GLOBAL)
             yield Sign("exit", line.quote, speaker, line.time, text=found[0])
+
+
+def _numbered(stop: Sign) -> Sign:
+    """Returns the signal's sign with its number, which a log before Python 3.11 tells by name."""
+    name = stop.facts.get("name")
+    known = signal.Signals.__members__.get(name) if isinstance(name, str) else None
+    return stop if known is None else replace(stop, facts={**stop.facts, "signal": int(known)})
 
 
 class FailureSummary:

@@ -17,6 +17,7 @@ from serried.diagnose.causes.logs.ends.meanings import (
     BUS,
     FAILED,
     HANGUP,
+    INTERRUPTED,
     KILLED,
     KILLED_LOADING,
     OWN_FAULTS,
@@ -246,7 +247,9 @@ def _of_agent(told: LoggedSigns, stop: Sign) -> SignMeaning:
         and _is_own_code(sign)
         for sign in told.of("exit")
     )
-    return STOPPED_LATER if has_failed else STOPPED
+    if has_failed:
+        return STOPPED_LATER
+    return INTERRUPTED if stop.facts.get("signal") == -_SIGNALS["SIGINT"] else STOPPED
 
 
 def _in_words(cancelled: Sign) -> Sign:

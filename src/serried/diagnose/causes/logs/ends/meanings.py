@@ -79,6 +79,16 @@ HANGUP = SignMeaning(
     0.9,
     "nobody",
 )
+INTERRUPTED = SignMeaning(
+    ("interrupted",),
+    CauseClass.EXTERNAL_STOP,
+    "interrupted",
+    Standing.ROOT,
+    (said("somebody stopped the job from the keyboard (ctrl-C); no rank failed"),),
+    (),
+    0.85,
+    "nobody",
+)
 STOPPED = SignMeaning(
     ("exit",),
     CauseClass.EXTERNAL_STOP,

@@ -15,6 +15,7 @@ from serried.diagnose.causes.logs.ends.cures import (
     OWN_VOLUME,
     PODS_LOG,
 )
+from serried.diagnose.causes.logs.ends.meanings import INTERRUPTED
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
@@ -107,16 +108,7 @@ _TOLD = (
         0.6,
         "unknown",
     ),
-    SignMeaning(
-        ("interrupted",),
-        CauseClass.EXTERNAL_STOP,
-        "interrupted",
-        Standing.ROOT,
-        (said("somebody stopped the job from the keyboard (ctrl-C); no rank failed"),),
-        (),
-        0.85,
-        "nobody",
-    ),
+    INTERRUPTED,
     SignMeaning(
         ("heap_broken",),
         CauseClass.EXCEPTION,
