@@ -47,6 +47,17 @@ def test_a_lesson_is_an_address_that_opens_the_same_again(page_of: Open, plain: 
     assert again.read("card()") == "tp"
 
 
+def test_a_link_to_a_card_that_is_none_says_so_above_those_there_are(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain, "view=learn&card=warp", noted="400")
+    assert workbench.text("#learn-fault").startswith("there is no card on 'warp'; those there are:")
+    workbench.page.locator("#learn-cards button").first.click()
+    workbench.settle()
+    assert workbench.text("#lesson-card h3")
+    assert not workbench.page.locator("#learn-fault").is_visible()
+
+
 @pytest.mark.parametrize(
     ("lang", "asked", "title"),
     [

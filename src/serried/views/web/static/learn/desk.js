@@ -62,6 +62,7 @@ export class LearnDesk {
     const { card, view } = this.host.store.state;
     document.body.dataset.lesson = view === "learn" ? card : "";
     byId("lesson").hidden = !card;
+    byId("learn-fault").textContent = "";
     if (view === "learn" || card) await this.waiting.until(this._tell());
     if (card) await this.waiting.until(this._show(card));
   }
@@ -102,9 +103,19 @@ export class LearnDesk {
       byId("lesson-card").replaceChildren(...cardElements(card, this.lesson?.look));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      byId("lesson-card").replaceChildren(make("p", { class: "fault" }, error.message));
+      this._refuse(error.message);
     }
     this._neighbours();
+  }
+
+  /**
+   * Says why there is no card; where the right column is closed, above those that there are.
+   * @param {string} why
+   */
+  _refuse(why) {
+    byId("lesson-card").replaceChildren(make("p", { class: "fault" }, why));
+    document.body.dataset.lesson = "";
+    byId("learn-fault").textContent = why;
   }
 
   /** Offers the lessons before and behind the one in view. */
