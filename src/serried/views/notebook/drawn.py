@@ -64,9 +64,10 @@ def table_html(table: Table) -> str:
     >>> table.add_column("kind")
     >>> table.add_row("a<b")
     >>> table_html(table).partition("<tbody>")[2]
-    '<tr><td style="text-align:left">a&lt;b</td></tr></tbody></table>'
+    '<tr><td style="padding:2px 8px;text-align:left">a&lt;b</td></tr></tbody></table>'
     """
-    aligned = [f' style="text-align:{column.justify}"' for column in table.columns]
+    # Some notebooks (marimo) take all padding from tables, so that columns would touch.
+    aligned = [f' style="padding:2px 8px;text-align:{column.justify}"' for column in table.columns]
 
     def row(cells: Sequence[str], tag: str) -> str:
         pairs = zip(cells, aligned, strict=True)
