@@ -37,6 +37,16 @@ def test_without_a_run_the_job_is_planned_in_the_language_asked(
     assert not (tmp_path / "job.svg").exists(), "without a pipeline there is no schedule to draw"
 
 
+def test_what_a_plan_takes_that_no_link_says_is_told(serried: Call, tmp_path: Path) -> None:
+    path = tmp_path / "my job.MD"
+    words = "world_size=8&tp=2&pp=2&model=gpt2&sequence=1024"
+    answer = serried("report", "-o", str(path), "--link", words)
+    assert answer.code == 0, answer.err
+    text = path.read_text(encoding="utf-8")
+    assert "says it: cluster dgx-h100, global batch 64" in text
+    assert "](my%20job.svg)" in text and (tmp_path / "my job.svg").exists()
+
+
 def test_a_plan_that_cannot_be_says_why(serried: Call, tmp_path: Path) -> None:
     path = tmp_path / "job.md"
     serried("report", "-o", str(path), "--link", "?world_size=8&tp=1&pp=1&global_batch=7")
@@ -57,7 +67,7 @@ def test_a_launch_file_is_planned_as_it_says_and_what_it_does_not_is_told(
     told = serried("plan", str(script), "--cluster", "dgx-h100", "--format", "json").out
     assert json.loads(told)["verdict"] in " ".join(text.split())
     assert "1 x 1,536 microbatches of 2,048" in text
-    assert "assumed, as no file says it: cluster dgx-h100" in text
+    assert "assumed, as nothing that was given says it: cluster dgx-h100" in text
     assert "1f1b: 16 ranks, 1,536 microbatches" in text
     assert "49152 actions cannot be drawn" in text and not (tmp_path / "train.svg").exists()
 

@@ -184,6 +184,15 @@ def test_a_layout_that_cannot_be_is_refused_before_anything_is_written(
     assert not (tmp_path / "x.html").exists()
 
 
+@pytest.mark.parametrize("link", ["my job", "javascript:alert(1)", "train.sh?"])
+def test_what_is_no_link_is_refused_and_no_other_job_reported(
+    serried: Call, tmp_path: Path, link: str
+) -> None:
+    answer = serried("report", "-o", str(tmp_path / "x.html"), "--link", link)
+    assert (answer.code, f"--link {link} is no link of the workbench" in answer.err) == (2, True)
+    assert not (tmp_path / "x.html").exists()
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_browser_that_cannot_unpack_a_report_is_told_so(
     browser: Browser, serried: Call, tmp_path: Path, lang: str

@@ -49,7 +49,8 @@ def report(places: tuple[Path, ...], output: Path, link: str) -> None:
     from serried.views.web.opening.desk import OpeningDesk
     from serried.views.web.opening.folder import recognised_as
 
-    if output.suffix not in (".html", ".md"):
+    ending = output.suffix.lower()
+    if ending not in (".html", ".md"):
         raise InputError(
             "a report is an .html or an .md file; {name} does not end so", name=output.name
         )
@@ -59,7 +60,7 @@ def report(places: tuple[Path, ...], output: Path, link: str) -> None:
             desk.open(place, found=recognised_as(place, None))
         title = f"serried: {', '.join(place.name for place in places) or output.stem}"
         asked = _state(link)
-        files = (_page if output.suffix == ".html" else _text)(desk, asked, output, title)
+        files = (_page if ending == ".html" else _text)(desk, asked, output, title)
         notes = left_out(desk, asked, {**opened_state(desk, asked), **asked})
     finally:
         desk.close()
@@ -92,6 +93,21 @@ def _text(desk: OpeningDesk, asked: dict[str, str], output: Path, title: str) ->
 
 
 def _state(link: str) -> dict[str, str]:
-    """Returns the words of a link; a field that stands several times has one value a line."""
-    words = parse_qs(urlsplit(link).query)
+    """Returns the words of a link; a field that stands several times has one value a line.
+
+    Words alone, as they stand behind the question mark, are a link too. Raises InputError for what
+    is none, of which nothing would be shown.
+
+    >>> _state("?tp=8&pp=2") == _state("tp=8&pp=2") == {"tp": "8", "pp": "2"}
+    True
+    """
+    address = urlsplit(link)
+    is_bare = not address.scheme and not address.query
+    words = parse_qs(address.path if is_bare else address.query)
+    if link and not words and address.scheme not in ("http", "https"):
+        raise InputError(
+            "--link {link} is no link of the workbench; one is {example}",
+            link=link,
+            example="'?view=plan&world_size=64&tp=8'",
+        )
     return {name: "\n".join(values) for name, values in words.items() if name != "token"}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
+from urllib.parse import quote
 
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
@@ -69,7 +70,8 @@ def report_markdown(
         drawn = schedule_svg(measured.simulation)
     except InputError as error:  # more actions than a picture holds: the numbers stand alone
         return "\n\n".join([*parts, say(error, lang)]) + "\n", ""
-    parts += [f"![{schedule_headline(measured, lang=lang)}]({picture})"]
+    # A name with a blank in it would end the target of a link.
+    parts += [f"![{schedule_headline(measured, lang=lang)}]({quote(picture)})"]
     return "\n\n".join(parts) + "\n", drawn
 
 
@@ -87,24 +89,27 @@ def _sections(
     yield LAYOUT, [headline(layout, placement, lang=lang), "", table]
     # What was opened says nothing of the model that a page plans unless it is told another.
     if "model" in asked or not desk.openings:
-        yield PLAN, _of_plan(query, plan_state(state), lang)
+        yield PLAN, _of_plan(query, plan_state(state), _assumed(desk, state, asked), lang)
 
 
-def _of_plan(query: Query, state: State, lang: str) -> Sequence[Part]:
+def _of_plan(query: Query, state: State, assumed: Sequence[str], lang: str) -> Sequence[Part]:
     try:
         plan = job_plan(read_plan_request(query, words_of_state(state)))
     except InputError as error:
         return [say(error, lang)]
-    return [*plan_parts(plan, columns=WIDTH, lang=lang), *_assumed(state, lang)]
+    parts = plan_parts(plan, columns=WIDTH, lang=lang)
+    if not assumed:
+        return parts
+    values = [said("{what} {value}", what=WHAT[name], value=state[name]) for name in assumed]
+    told = said("assumed, as nothing that was given says it: {values}", values=listed(values))
+    return [*parts, "", say(told, lang)]
 
 
-def _assumed(state: State, lang: str) -> list[str]:
-    """Returns what the plan takes that no file said."""
-    names = [name for name in state.get("plan_assumed", "").split(",") if name in WHAT]
-    if not names:
-        return []
-    values = [said("{what} {value}", what=WHAT[name], value=state[name]) for name in names]
-    return ["", say(said("assumed, as no file says it: {values}", values=listed(values)), lang)]
+def _assumed(desk: OpeningDesk, state: State, asked: State) -> list[str]:
+    """Returns what the plan takes that neither a file nor a link said."""
+    if not desk.openings:
+        return [name for name in WHAT if name not in asked]
+    return [name for name in state.get("plan_assumed", "").split(",") if name in WHAT]
 
 
 def _of_run(named: NamedTrace, lang: str) -> list[Part]:
