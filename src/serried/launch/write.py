@@ -70,6 +70,7 @@ ALONE = ("sharding", "sep", "sp", "gtp_remat", "moe_sharding")
 
 TARGETS = (*WRITERS, *TRAINERS, "torchrun", "slurm")
 DIMS = ("tp", "pp", "cp", "ep", "dp")
+"""Dimensions by which layouts are compared, in the order in which a difference is told."""
 
 
 def write(target: str, layout: Layout, placement: Placement, *, sizes: Sizes) -> str:
@@ -147,22 +148,14 @@ def _translated(layout: Layout, framework: Framework, placement: Placement) -> L
     """Returns the job under another framework's rules, in the order that keeps every group."""
     # Sizes go first, so that an axis the other framework lacks is named as such and not as groups
     # that differ.
-    for dim in DIMS:
-        size = layout.sizes.get(dim, 1)
-        if size > 1 and dim not in framework.dims:
-            raise InputError(
-                "{target} has no {axis}, and this layout has {axis}={size}",
-                target=framework.name,
-                axis=dim,
-                size=size,
-            )
-    for axis in ALONE:
-        if layout.sizes.get(axis, 1) > 1:
+    for axis in (*(dim for dim in DIMS if dim not in framework.dims), *ALONE):
+        size = layout.sizes.get(axis, 1)
+        if size > 1:
             raise InputError(
                 "{target} has no {axis}, and this layout has {axis}={size}",
                 target=framework.name,
                 axis=axis,
-                size=layout.sizes[axis],
+                size=size,
             )
     refusals: list[InputError] = []
     differences: list[InputError] = []

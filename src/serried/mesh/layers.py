@@ -103,6 +103,11 @@ def with_ends(
     counts = [left // middle] * middle if middle else []
     counts = ([first] if first is not None else []) + counts
     counts += [last] if last is not None else []
+    _require_whole_chunks(counts, chunks)
+    return _turn_by_turn([[count // chunks for count in counts]] * chunks, is_asked=True)
+
+
+def _require_whole_chunks(counts: Sequence[int], chunks: int) -> None:
     for count in counts:
         if count % chunks:
             raise InputError(
@@ -112,7 +117,6 @@ def with_ends(
                 chunks=chunks,
                 fits=listed(n for n in range(1, count + 1) if count % n == 0),
             )
-    return _turn_by_turn([[count // chunks for count in counts]] * chunks, is_asked=True)
 
 
 def as_listed(counts: Sequence[int], *, pp: int) -> LayerSplit:

@@ -158,15 +158,14 @@ def fit(spans: Spans) -> Costs:
         for kind in (ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W)
     }
     forward = medians[ActionKind.F]
-    backward, inputs, weights = [], [], []
-    for whole, i, w in zip(*(medians[kind] for kind in _BACKWARD), strict=True):
-        # A run may have whole backwards, halves, or both: each is worked out from the others.
-        if whole is None and i is not None and w is not None:
-            whole = i + w
-        half = whole // 2 if whole is not None else None
+    backward: list[int | None] = []
+    inputs: list[int | None] = []
+    weights: list[int | None] = []
+    for measured in zip(*(medians[kind] for kind in _BACKWARD), strict=True):
+        whole, input_half, weight_half = _completed(*measured)
         backward.append(whole)
-        inputs.append(i if i is not None else half)
-        weights.append(w if w is not None else half)
+        inputs.append(input_half)
+        weights.append(weight_half)
     missing = [s for s in range(num_stages) if forward[s] is None or backward[s] is None]
     if missing or not num_stages:
         raise InputError(
@@ -176,6 +175,20 @@ def fit(spans: Spans) -> Costs:
         )
     times = [tuple(time or 0 for time in row) for row in (forward, inputs, weights, backward)]
     return Costs(times[0], times[1], times[2], times[3])
+
+
+def _completed(
+    whole: int | None, input_half: int | None, weight_half: int | None
+) -> tuple[int | None, int | None, int | None]:
+    """Returns a backward and its halves, what was not measured worked out from the others."""
+    if whole is None and input_half is not None and weight_half is not None:
+        whole = input_half + weight_half
+    half = None if whole is None else whole // 2
+    return (
+        whole,
+        half if input_half is None else input_half,
+        half if weight_half is None else weight_half,
+    )
 
 
 _BACKWARD = (ActionKind.B, ActionKind.I, ActionKind.W)

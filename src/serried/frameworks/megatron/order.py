@@ -80,6 +80,17 @@ def read_order(sizes: Sizes, *, with_gtp: bool = False) -> AxisOrder:
     mapping = switch(sizes, "use_tp_pp_dp_mapping")
     text = sizes.order if sizes.order is not None else TP_PP_DP if mapping else ORDER
     names = text.lower().split("-")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    _check_names(text, names, twice, sizes, with_gtp=with_gtp)
+    missing = tuple(axis for axis in AXES if axis not in names)
+    findings = (_repeated(text, twice, sizes.world_size),) if twice else ()
+    return AxisOrder(text, (*names, *missing), with_gtp, findings)
+
+
+def _check_names(
+    text: str, names: list[str], twice: str | None, sizes: Sizes, *, with_gtp: bool
+) -> None:
+    """Raises InputError for an order whose axes Megatron does not know, or refuses together."""
     for name in names:
         if name not in AXES and (name != GTP or not with_gtp):
             raise InputError(
@@ -89,7 +100,6 @@ def read_order(sizes: Sizes, *, with_gtp: bool = False) -> AxisOrder:
                 axis=name,
                 example=ORDER,
             )
-    twice = next((name for name in names if names.count(name) > 1), None)
     if twice and not switch(sizes, "allow_repeated_axes"):
         raise InputError(
             "order '{order}' names {axis} twice; each axis stands once, such as {example}",
@@ -114,9 +124,6 @@ def read_order(sizes: Sizes, *, with_gtp: bool = False) -> AxisOrder:
             order=text,
             example=ORDER,
         )
-    missing = tuple(axis for axis in AXES if axis not in names)
-    findings = (_repeated(text, twice, sizes.world_size),) if twice else ()
-    return AxisOrder(text, (*names, *missing), with_gtp, findings)
 
 
 def _repeated(text: str, axis: str, world_size: int) -> Finding:

@@ -27,21 +27,7 @@ def together(runs: Sequence[ObservedRun]) -> ObservedRun:
 
     Raises InputError for no run, and for runs of different models.
     """
-    if not runs:
-        raise InputError("no run is given; at least one is needed")
-    base = runs[0]
-    for other in runs[1:]:
-        if (other.num_layers, other.compute) != (base.num_layers, base.compute):
-            raise InputError(
-                "run {run} has {layers} layers and {compute} compute, and run {other} has {others} "
-                "and {its}; give runs of one model",
-                run=base.run,
-                layers=base.num_layers,
-                compute=base.compute,
-                other=other.run,
-                others=other.num_layers,
-                its=other.compute,
-            )
+    _require_one_model(runs)
     # Layers that tp cuts take more than their share, so that whole ones tell what a layer takes.
     uncut = [run for run in runs if run.sizes.get("tp", 1) == 1] or list(runs)
     whole = [run for run in uncut if not run.has_halves]
@@ -50,6 +36,7 @@ def together(runs: Sequence[ObservedRun]) -> ObservedRun:
     staged = [run.hop for run in runs if run.sizes.get("pp", 1) > 1]
     sums = [run.sums for run in runs if run.sums is not None]
     exchanges = [run.exchange for run in runs if run.exchange is not None]
+    base = runs[0]
     return replace(
         base,
         layer=layer,
@@ -66,6 +53,25 @@ def together(runs: Sequence[ObservedRun]) -> ObservedRun:
         halves=_halves(split, layer, fixed, stage) if split else None,
         share_of_tp=_share_of_tp([run for run in runs if run not in uncut], layer, fixed, stage),
     )
+
+
+def _require_one_model(runs: Sequence[ObservedRun]) -> None:
+    """Raises InputError for no run, and for runs of different models."""
+    if not runs:
+        raise InputError("no run is given; at least one is needed")
+    base = runs[0]
+    for other in runs[1:]:
+        if (other.num_layers, other.compute) != (base.num_layers, base.compute):
+            raise InputError(
+                "run {run} has {layers} layers and {compute} compute, and run {other} has {others} "
+                "and {its}; give runs of one model",
+                run=base.run,
+                layers=base.num_layers,
+                compute=base.compute,
+                other=other.run,
+                others=other.num_layers,
+                its=other.compute,
+            )
 
 
 def _share_of_tp(

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from serried.errors import InputError
-from serried.runtime.job.limits import require_at_least_zero, require_positive
-from serried.runtime.job.option import check_bounds, setting
+from serried.runtime.job.option import (
+    check_bounds,
+    require_at_least_zero,
+    require_positive,
+    setting,
+)
 
 
 @dataclass(frozen=True)

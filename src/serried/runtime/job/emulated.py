@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from serried.runtime.job.limits import require_above_zero
-from serried.runtime.job.option import check_bounds, setting
+from serried.runtime.job.option import check_bounds, require_above_zero, setting
 
 
 @dataclass(frozen=True)

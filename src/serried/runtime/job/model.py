@@ -8,8 +8,13 @@ from typing import Self
 
 from serried.errors import InputError, listed
 from serried.frameworks.framework import divisors
-from serried.runtime.job.limits import require_at_least_zero, require_positive, require_share
-from serried.runtime.job.option import check_bounds, setting
+from serried.runtime.job.option import (
+    check_bounds,
+    require_at_least_zero,
+    require_positive,
+    require_share,
+    setting,
+)
 
 VOCABULARY = 256
 """The model reads and predicts bytes."""

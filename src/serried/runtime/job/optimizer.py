@@ -15,8 +15,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from serried.errors import InputError
-from serried.runtime.job.limits import require_above_zero, require_at_least_zero, require_positive
-from serried.runtime.job.option import check_bounds, setting
+from serried.runtime.job.option import (
+    check_bounds,
+    require_above_zero,
+    require_at_least_zero,
+    require_positive,
+    setting,
+)
 
 
 @dataclass(frozen=True)

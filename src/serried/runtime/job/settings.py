@@ -21,10 +21,15 @@ from serried.runtime.job.checkpoints import CheckpointSettings, Validation
 from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.data_file import cache_folder, has_documents
 from serried.runtime.job.emulated import Emulated
-from serried.runtime.job.limits import require_above_zero, require_positive
 from serried.runtime.job.model import VOCABULARY, ModelSizes, padded_vocabulary, stage_layers
 from serried.runtime.job.optimizer import OptimizerSettings
-from serried.runtime.job.option import check_bounds, setting, size_setting
+from serried.runtime.job.option import (
+    check_bounds,
+    require_above_zero,
+    require_positive,
+    setting,
+    size_setting,
+)
 from serried.runtime.job.parallel import AXES, check_parallel
 from serried.runtime.job.pipeline import is_file, schedule_of
 from serried.runtime.job.without_effect import (

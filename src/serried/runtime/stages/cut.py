@@ -216,18 +216,23 @@ def _starts(
         )
     if isinstance(at, int):
         return [names[held.start] for held in stage_layers(len(names), at)[1:]]
-    if sum(counts) != len(names) or min(counts) < 1:
-        even = [len(held) for held in stage_layers(len(names), num_stages)]
+    _require_all_layers(counts, len(names), where)
+    return [names[place] for place in accumulate(counts[:-1])]
+
+
+def _require_all_layers(counts: Sequence[int], num_layers: int, where: str) -> None:
+    """Raises InputError unless stages of so many layers each hold all there are."""
+    if sum(counts) != num_layers or min(counts) < 1:
+        even = [len(held) for held in stage_layers(num_layers, len(counts))]
         raise InputError(
             "stages of {counts} layers are {asked} in all, and {where} has {layers}; numbers that "
             "fit: {even}",
             counts=listed(counts),
             asked=sum(counts),
             where=where,
-            layers=len(names),
+            layers=num_layers,
             even=listed(even),
         )
-    return [names[place] for place in accumulate(counts[:-1])]
 
 
 def _unknown(model: nn.Module, name: str) -> InputError:

@@ -33,36 +33,42 @@ def sources_of(request: LayoutRequest, lang: str, layout: Layout | None) -> list
     return list(_sources(request, lang, layout))
 
 
+def _size_source(
+    request: LayoutRequest, name: str, sizes: Sizes | None, layout: Layout | None, lang: str
+) -> SizeSource | None:
+    """Returns where one size came from; None for a size that the job does not have."""
+    fields = request.config.fields if request.config else {}
+    option = request.sizes_given.get(name)
+    found = fields.get(name) if _counts(request, name) else None
+    told = found.value if found else None
+    value = getattr(sizes, name) if sizes else option or told
+    # The layout also knows sizes that the framework worked out itself.
+    shown = layout.sizes.get(name, value) if layout else value
+    if shown is None:
+        return None
+    words = WORDS[lang]
+    if option is not None:
+        return SizeSource(name, shown, words["option"].format(name=TABLE[name].option))
+    if found:
+        return SizeSource(name, shown, say(found.where, lang))
+    # A dense model has no experts to cut.
+    is_dense = layout is not None and layout.sizes.get("ep", 1) == 1
+    if name == "etp" and is_dense:
+        return None
+    # Nobody gave this size. A value that only the layout has is the framework's own rule.
+    rule = "others" if name == "dp" else "rule" if value is None else "default"
+    return SizeSource(name, shown, words[rule])
+
+
 def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterator[SizeSource]:
     sizes = None if request.missing() else request.sizes()
-    words = WORDS[lang]
     # A launch file may not tell its framework; until somebody names it there is no row for it.
     if request.framework or request.config is None or request.config.framework:
         yield SizeSource("framework", request.framework_at, _framework(request, lang))
     yield from _world(request, sizes, lang)
-    fields = request.config.fields if request.config else {}
-    given = request.sizes_given
     for name in BESIDE_WORLD:
-        option = given.get(name)
-        found = fields.get(name) if _counts(request, name) else None
-        told = found.value if found else None
-        value = getattr(sizes, name) if sizes else option or told
-        # The layout also knows sizes that the framework worked out itself.
-        shown = layout.sizes.get(name, value) if layout else value
-        if shown is None:
-            continue
-        # A dense model has no experts to cut.
-        is_dense = layout is not None and layout.sizes.get("ep", 1) == 1
-        if name == "etp" and is_dense and option is None and not found:
-            continue
-        if option is not None:
-            yield SizeSource(name, shown, words["option"].format(name=TABLE[name].option))
-        elif found:
-            yield SizeSource(name, shown, say(found.where, lang))
-        else:
-            # Nobody gave this size. A value that only the layout has is the framework's own rule.
-            rule = "others" if name == "dp" else "rule" if value is None else "default"
-            yield SizeSource(name, shown, words[rule])
+        if (source := _size_source(request, name, sizes, layout, lang)) is not None:
+            yield source
     yield from _settings(request, sizes, lang)
     yield from _others(request, lang)
     yield from _encodings(request, lang)

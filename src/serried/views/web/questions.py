@@ -33,8 +33,7 @@ from serried.views.web.layout.written import written_answer
 from serried.views.web.learn.answer import learn_answer, term_answer
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import openings_answer
-from serried.views.web.plan.answer import plan_answer, plan_offers
-from serried.views.web.plan.compared import compared_answer
+from serried.views.web.plan.answer import compared_answer, plan_answer, plan_offers
 from serried.views.web.plan.heat import plan_heat_payload
 from serried.views.web.plan.links import even_links_payload, links_payload
 from serried.views.web.plan.matrix import matrix_answer
