@@ -121,6 +121,8 @@ def test_a_traceback_without_its_end_tells_more_than_the_launchers_of_its_proces
             "init_environment",
             (),
         ),
+        ('    raise _env_error("MASTER_ADDR")', "init_environment", ()),
+        ("python: can't open file 'x.py': [Errno 2] No such file", "launch_failed", None),
     ],
 )
 def test_a_line_tells_what_failed_where_no_other_stands_beside_it(

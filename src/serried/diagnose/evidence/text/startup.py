@@ -97,6 +97,9 @@ _PATTERNS = (
     Pattern("rendezvous", r"DeadlineExceeded|[rR]endezvous.*(?:timed out|TIMEOUT)"),
     Pattern("rendezvous", r"Timed out .*waiting for (?:the )?(?:barrier|rendezvous)"),
     Pattern("environment", r"environment variable (?P<variable>\w+) expected, but not set"),
+    Pattern(  # torch's line that raises it, where the error's own is cut off
+        "environment", r"^\s*raise _env_error\([\"'](?P<variable>\w+)[\"']\)"
+    ),
     Pattern(
         "environment",
         r"^KeyError: '(?P<variable>(?:LOCAL_)?RANK|(?:LOCAL_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|"
@@ -159,6 +162,7 @@ _PATTERNS = (
         "launch_failed",
         r"have not registered within the timeout\. The process is dead",
     ),
+    Pattern("no_command", r"can't open file '(?P<program>[^']{1,300})': \[Errno 2\]"),
     Pattern("no_command", r"(?:^|: )(?P<program>[\w./\-]+): (?:command not found|not found$)"),
     Pattern("launch_failed", r"failed to create containerd task|ImagePullBackOff|ErrImagePull"),
     Pattern("launch_failed", r"CreateContainerError|FailedScheduling"),
