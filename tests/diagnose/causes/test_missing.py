@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from serried.diagnose.causes.missing import all_have_come
 from serried.diagnose.gather import gather
+from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.reason import diagnosed
 from serried.views.diagnose.document import diagnosis_document
 
@@ -34,7 +36,8 @@ def test_ranks_that_all_stand_in_communication_are_to_be_looked_at_again(tmp_pat
     [told] = missing(tmp_path, PIPELINE, PIPELINE, PIPELINE)
     assert told.startswith("all 3 ranks stood in torch's communication")
     (tmp_path / "console.log").write_text(STOP)
-    assert missing(tmp_path, PIPELINE, PIPELINE, PIPELINE) == [told]
+    [first, *_] = missing(tmp_path, PIPELINE, PIPELINE, PIPELINE)
+    assert first.startswith("whose call is missing: use serried.guard()")
 
 
 def test_a_rank_that_is_elsewhere_is_named_and_nothing_is_missing(tmp_path: Path) -> None:
@@ -60,3 +63,24 @@ def test_a_start_says_how_many_ranks_are_not_heard_of(tmp_path: Path) -> None:
     )
     told = map(str, diagnosed(gather([log])).missing)
     assert any(each.startswith("no line from ranks 0 and 2-15:") for each in told)
+
+
+def all_came(through: dict[int, int], size: int = 4) -> list[str]:
+    """Ranks that have each issued two broadcasts, and stand in the one that ``through`` tells."""
+    group = JobGroup("world", "world", tuple(range(size)))
+    states = []
+    for rank in range(size):
+        at = through[rank]
+        calls = [
+            RankOperation("broadcast", "world", n, is_finished=n < at) for n in range(1, at + 1)
+        ]
+        states.append(RankState(rank, issued=tuple(calls), counts={"world": at}, doing=calls[-1]))
+    return [str(each) for each in all_have_come(JobState.of(size, [group], states))]
+
+
+def test_a_collective_that_some_are_through_and_others_not_is_named() -> None:
+    [told] = all_came({0: 2, 1: 1, 2: 2, 3: 1})
+    assert told.startswith("all have come to broadcast 1 of world and some are through it, but not")
+    assert "not ranks 1 and 3: compare" in told
+    assert all_came({0: 1, 1: 1, 2: 1, 3: 1}) == []
+    assert all_came({0: 2, 1: 2, 2: 2, 3: 2}) == []

@@ -69,3 +69,18 @@ def test_a_job_that_was_stopped_at_work_did_not_hang(
 ) -> None:
     found = stopped(tmp_path, after=after, pause=pause)
     assert found.cause_class.value == "external_stop"
+
+
+@pytest.mark.parametrize(
+    ("states", "is_told"), [(("idle",) * 3, True), (("active", "idle", "idle"), False)]
+)
+def test_without_times_ranks_that_were_all_idle_in_waits_tell_a_hang(
+    states: tuple[str, ...], is_told: bool, tmp_path: Path
+) -> None:
+    for rank, state in enumerate(states):
+        text = PIPELINE.replace("idle", state)
+        (tmp_path / f"stack_rank_{rank}.txt").write_text(text, "utf-8")
+    (tmp_path / "console.log").write_text(STOP.format(hour=9, minute=0, second=1) + "\n", "utf-8")
+    found = diagnosed(gather([tmp_path]))
+    assert (found.causes[0].kind == "stood_still") == is_told
+    assert found.causes[0].ranks in (None, ())

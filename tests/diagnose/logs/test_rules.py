@@ -707,3 +707,18 @@ def test_a_child_that_cannot_read_what_its_parent_wrote_follows_from_the_parents
 def test_an_exit_code_is_read_whose_spaces_and_rank_somebody_left_out() -> None:
     cause = first_cause("torch.distributed.elastic.multiprocessing.api:failed(exitcode:-9)")
     assert (cause.kind, cause.ranks) == ("rank_killed", None)
+
+
+def test_a_rank_whose_own_sizes_gloo_refuses_is_named_and_not_sent_to_its_log_again() -> None:
+    """Its peers lose the connection to it then, and say so."""
+    refused = (
+        "[rank1]: Traceback (most recent call last):",
+        '[rank1]:   File "/job/moe.py", line 17, in dispatch',
+        "[rank1]: RuntimeError: [enforce fail at /b/gloo/gloo/alltoallv.cc:138] "
+        "inLengthPerRank[myRank] == outLengthPerRank[myRank]. ",
+        "[rank0]: RuntimeError: [/b/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
+        "[127.0.0.1]:7575. This is typically caused by a remote worker crashing.",
+    )
+    first = first_cause(*refused)
+    assert (first.kind, first.ranks) == ("exception", (1,))
+    assert "input_split_sizes" in str(first.cures[0])

@@ -81,3 +81,15 @@ def test_a_rank_of_which_nothing_tells_whether_it_came_did_not_stay_away() -> No
         [RankState(0, counts={"world": 3}), RankState(1, doing=uncounted)],
     )
     assert roots(wait_graph(state)) == ()
+
+
+@pytest.mark.parametrize(("counted", "named"), [(0, None), (2, (0, 1))])
+def test_ranks_of_a_group_that_never_met_may_wait_for_messages_of_each_other(
+    counted: int, named: tuple[int, ...] | None
+) -> None:
+    busy = [RankState(n, counts={"world": 2, "ring": counted}, stack=at(50)) for n in range(2)]
+    ranks = [*busy, *(waiting(2 + n) for n in range(3))]
+    groups = [JobGroup("world", "world", tuple(range(5))), JobGroup("ring", "ring", (0, 1))]
+    root = roots(wait_graph(JobState.of(5, groups, ranks)))[0]
+    assert root.ranks == named
+    assert root.ranks or root.kind.value == "may_wait_for_message"

@@ -55,3 +55,37 @@ def test_a_ring_of_some_ranks_is_counted_by_its_own_places(strayed: int) -> None
     [root] = roots(graph)
     assert root.ranks == (strayed,)
     assert f"send to rank {(strayed + 2) % 8};" in str(cause_of(graph, root).verdict)
+
+
+def crossing(is_first_step: bool) -> JobState:
+    """Two replicas of two stages whose blocking sends cross, in their first step or a later one."""
+    world = JobGroup("world", "world", (0, 1, 2, 3))
+    states = []
+    for rank in range(4):
+        peer = (rank + 2) % 4
+        before = (
+            [] if is_first_step else [RankOperation("send", "world", peer=peer, is_finished=True)]
+        )
+        standing = RankOperation("send", "world", peer=peer, is_finished=False)
+        issued = (*before, RankOperation("recv", "world", peer=peer, is_finished=True), standing)
+        states.append(RankState(rank, issued=issued, counts={"world": 0}, doing=standing))
+    return JobState.of(4, [world], states)
+
+
+def test_sends_that_cross_in_the_first_step_are_the_programs_and_no_ranks_fault() -> None:
+    graph = wait_graph(crossing(is_first_step=True))
+    both = roots(graph)
+    assert [(root.kind, root.ranks, root.circle) for root in both] == [
+        (RootKind.OUT_OF_SCHEDULE, None, (0, 2)),
+        (RootKind.OUT_OF_SCHEDULE, None, (1, 3)),
+    ]
+    cause = cause_of(graph, both[0])
+    assert str(cause.verdict).startswith(
+        "ranks 0 and 2 each send to the other and neither receives"
+    )
+    assert "batch_isend_irecv" in str(cause.cures[0])
+
+
+def test_sends_that_cross_in_a_later_step_are_charged_to_the_later_stage_of_each_pair() -> None:
+    both = roots(wait_graph(crossing(is_first_step=False)))
+    assert [root.ranks for root in both] == [(2,), (3,)]

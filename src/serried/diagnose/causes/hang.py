@@ -43,7 +43,7 @@ def cause_of(graph: WaitGraph, root: Root) -> Cause:
         root.confidence,
         chain=(*([busy.sentence] if busy else ()), *_chain(graph, root)),
         quotes=_quotes(state, root),
-        cures=(*(busy.cures if busy else ()), *cures_of(root.kind)),
+        cures=(*(busy.cures if busy else ()), *cures_of(root)),
         groups=_groups(root),
         collective=_facts(root),
         waiting=tuple(_waiting(graph, root)),

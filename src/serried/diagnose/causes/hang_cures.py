@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serried.diagnose.causes.logs.collectives.limit import NEVER_MEET
-from serried.diagnose.waits.root import RootKind
+from serried.diagnose.waits.root import Root, RootKind
 from serried.finding import Sentence, said
 
 _STILL_AT_WORK = said(
@@ -99,6 +99,14 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
 }
 
 
-def cures_of(kind: RootKind) -> tuple[Sentence, ...]:
+_POST_BOTH = said(
+    "a blocking send waits for its receive: post sends and receives of neighbours together "
+    "(batch_isend_irecv), or wait for isend only after the receive"
+)
+
+
+def cures_of(root: Root) -> tuple[Sentence, ...]:
     """Returns what to do about a root, the first thing first."""
-    return _CURES[kind]
+    if root.crossed is not None and root.ranks is None:
+        return (_POST_BOTH, *_CURES[root.kind])
+    return _CURES[root.kind]

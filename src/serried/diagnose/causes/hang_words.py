@@ -89,6 +89,12 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
             )
         if root.kind is RootKind.MAY_WAIT:
             return _may_wait(state, root)
+        if root.crossed is not None:
+            return said(
+                "ranks {ranks} each send to the other and neither receives; nothing shows that "
+                "this order ever went through, so look at the program and not at one rank",
+                ranks=listed(root.circle, last="and"),
+            )
         if root.kind is RootKind.SILENT:
             return said(
                 "nothing shows that {who} joined {what}: neither dump nor stack of {who} was "

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from serried.diagnose.causes.hang_words import meeting_named
+from serried.diagnose.causes.stood_still import STOOD_STILL
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_state.program import is_in_communication
 from serried.diagnose.job_state.state import JobState
+from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 
@@ -29,9 +32,11 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
     state = evidence.state
     first = causes[0] if causes else None
     # Whoever stops a job says nothing of why it stood.
-    is_open = first is None or first.cause_class is CauseClass.EXTERNAL_STOP
+    is_still = first is not None and first.kind == STOOD_STILL
+    is_open = first is None or is_still or first.cause_class is CauseClass.EXTERNAL_STOP
     if state is not None and is_open:
-        yield from beside_stacks(state)
+        yield from all_have_come(state)
+        yield from beside_stacks(state, is_still=is_still)
     if first is None or first.ranks is not None:
         return
     size = state.world_size if state else _said_size(evidence)
@@ -61,7 +66,7 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
         )
 
 
-def beside_stacks(state: JobState) -> Iterator[Sentence]:
+def beside_stacks(state: JobState, *, is_still: bool) -> Iterator[Sentence]:
     """Yields what is missing where every rank's stack is there and none can be told apart.
 
     A rank that waits in C++ stands at its user's own line, as in ``work.wait()``.
@@ -70,6 +75,12 @@ def beside_stacks(state: JobState) -> Iterator[Sentence]:
     if len(stacks) < max(2, state.world_size):
         return
     if all(map(is_in_communication, stacks.values())):
+        if is_still:  # and over, so that nobody can look again
+            if all(each.counts is None for each in state.ranks):
+                yield said(
+                    "whose call is missing: use serried.guard() in the next run, which tells"
+                )
+            return
         yield said(
             "all {count} ranks stood in torch's communication: take their stacks again a minute "
             "later; where none has moved the job hangs, and serried.guard() in the next run tells "
@@ -84,6 +95,23 @@ def beside_stacks(state: JobState) -> Iterator[Sentence]:
                 "work.wait(): take them with the frames of C++ (py-spy dump --native --pid PID)",
                 who=named(hidden),
             )
+
+
+def all_have_come(state: JobState) -> Iterator[Sentence]:
+    """Yields the collective in which some stand, though all have come and others are through it.
+
+    What no recorder holds may differ there, as the source of a broadcast.
+    """
+    for meeting in wait_graph(state).meetings:
+        are_through = len(meeting.came) < len(meeting.group.ranks)
+        if meeting.seq is not None and not meeting.awaited and are_through:
+            yield said(
+                "all have come to {what} and some are through it, but not {who}: compare on all "
+                "ranks what no recorder holds of that call, its source (src) and its group",
+                what=meeting_named(meeting),
+                who=named(meeting.came),
+            )
+            return
 
 
 def beside_dumps(state: JobState, silent: Sequence[int]) -> Iterator[Sentence]:

@@ -16,12 +16,15 @@ from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_state.program import is_in_communication
-from serried.diagnose.job_state.state import JobState
+from serried.diagnose.job_state.state import JobState, RankState
 from serried.diagnose.waits.graph import wait_graph
 from serried.finding import said
 
+STOOD_STILL = "stood_still"
 LEAST_S, LEAST_TIMES = 10.0, 10.0
 """How long nobody must have issued anything, and how many times the longest pause before."""
+MOST_QUOTED = 8
+"""Ranks whose places are shown."""
 _ZONES_S = 900.0
 _AHEAD_S = 60.0
 """How far clocks of hosts may be apart."""
@@ -33,6 +36,8 @@ def stood_still(evidence: Evidence) -> Cause | None:
     state, stop = evidence.state, _stop(evidence)
     if state is None or stop is None or stop.time is None:
         return None
+    if not any(each.began_ns for rank in state.ranks for each in rank.issued):
+        return _by_stacks(state, stop)
     issued = [[each.began_ns / 1e9 for each in r.issued if each.began_ns] for r in state.ranks]
     last = max((moments[-1] for moments in issued if moments), default=None)
     if last is None or not _is_anyone_waiting(state):
@@ -45,7 +50,7 @@ def stood_still(evidence: Evidence) -> Cause | None:
         return None
     return Cause(
         CauseClass.HANG,
-        "stood_still",
+        STOOD_STILL,
         None,
         said(
             "the job seems to have stood still when it was told to stop: what its ranks left has "
@@ -57,6 +62,32 @@ def stood_still(evidence: Evidence) -> Cause | None:
         0.5,
         quotes=(stop.quote,),
     )
+
+
+def _by_stacks(state: JobState, stop: Sign) -> Cause | None:
+    """Returns that all ranks were idle in waits before the stop, where nothing tells of times.
+
+    Whoever takes all stacks while a job runs does so as it seems to stand.
+    """
+    if len(state.ranks) < 2 or not all(map(_is_idle, state.ranks)):
+        return None
+    return Cause(
+        CauseClass.HANG,
+        STOOD_STILL,
+        None,
+        said(
+            "the job seems to have hung before it was told to stop: when the stacks of its "
+            "{count} ranks were taken, all of them were idle in waits for others; nothing tells "
+            "whom they wait for",
+            count=len(state.ranks),
+        ),
+        0.4,
+        quotes=(*(rank.quotes[0] for rank in state.ranks[:MOST_QUOTED] if rank.quotes), stop.quote),
+    )
+
+
+def _is_idle(rank: RankState) -> bool:
+    return rank.is_active is False and is_in_communication(rank.stack)
 
 
 def _stop(evidence: Evidence) -> Sign | None:

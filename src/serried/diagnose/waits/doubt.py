@@ -59,10 +59,29 @@ def _without_crowd(state: JobState, root: Root) -> Root:
     """
     if root.ranks is None or len(root.ranks) == 1:
         return root
+    if _may_exchange_messages(state, root.ranks):
+        return replace(root, kind=RootKind.MAY_WAIT, ranks=None, circle=root.ranks, confidence=0.4)
     sites = {site_of(state.ranks[rank].stack) for rank in root.ranks}
     if len(root.ranks) < len(root.waiters) + (len(sites) == 1):
         return root
     return replace(root, kind=RootKind.MAY_WAIT, ranks=None, circle=root.ranks, confidence=0.4)
+
+
+def _may_exchange_messages(state: JobState, ranks: tuple[int, ...]) -> bool:
+    """Tells whether ranks stand in lines of their own and share a group of no known collective.
+
+    What such a group is for are messages, and a wait for one shows in no stack of Python.
+    """
+    if not all(
+        state.ranks[rank].stack[:1] and state.ranks[rank].stack[0].is_users for rank in ranks
+    ):
+        return False
+    return any(
+        set(ranks) <= set(group.ranks)
+        and len(group.ranks) < state.world_size
+        and not any((state.ranks[rank].counts or {group.name: 1}).get(group.name) for rank in ranks)
+        for group in state.groups
+    )
 
 
 def _is_unknown(rank: RankState) -> bool:

@@ -90,14 +90,24 @@ def _crossed(
 ) -> Crossed:
     early = next((r for r in (rank, peer) if _is_out_of_schedule(state, r)), None)
     if one.op == other.op == "send":
-        # Whoever sends back has passed the receives that its neighbour still sends to.
-        return Crossed(HowCrossed.BOTH_SEND, rank, peer, early if early is not None else peer)
+        # Whoever sends back has passed the receives that its neighbour still sends to. Where that
+        # order never went through, it is the program's: 1F1B has it too, and must not block in it.
+        late = peer if _has_gone_through(state, rank, peer) else None
+        return Crossed(HowCrossed.BOTH_SEND, rank, peer, early if early is not None else late)
     if one.op == other.op == "recv":
         return Crossed(HowCrossed.BOTH_RECEIVE, rank, peer, early)
     sender = rank if one.op == "send" else peer
     # Two tags that differ keep apart what goes to the right rank, and either may be wrong.
     is_told = not (one.may_have_tag or other.may_have_tag)
     return Crossed(HowCrossed.APART, rank, peer, sender if is_told else None)
+
+
+def _has_gone_through(state: JobState, rank: int, peer: int) -> bool:
+    """Tells whether two neighbours have been through a step, or nothing tells what they did."""
+    both = state.ranks[rank], state.ranks[peer]
+    if any(each.counts is None or any(each.counts.values()) for each in both):
+        return True
+    return any(op.op == "send" and op.peer == rank and op.is_finished for op in both[1].issued)
 
 
 def _is_out_of_schedule(state: JobState, rank: int) -> bool:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from serried.diagnose.job_state.program import (
     is_elsewhere,
@@ -177,8 +178,8 @@ def _joined(found: Iterable[Root]) -> Iterator[Root]:
         alike[root.kind, root.confidence].append(root)
     for (kind, confidence), same in alike.items():
         first = same[0]
-        if len(same) == 1 or first.ranks is None:
-            yield first
+        if len(same) == 1 or first.ranks is None or first.crossed is not None:
+            yield from same  # each pair that crosses is one by itself
             continue
         ranks = tuple(sorted({rank for root in same for rank in root.ranks or ()}))
         waiters = {rank for root in same for rank in root.waiters} - set(ranks)
@@ -196,7 +197,7 @@ def _joined(found: Iterable[Root]) -> Iterator[Root]:
 
 
 def _mismatched(graph: WaitGraph, strayed: dict[int, Deviation]) -> Iterator[Root]:
-    for each in mismatches(graph):
+    for each in (_settled(mismatch, strayed) for mismatch in mismatches(graph)):
         members = tuple(sorted(each.brought))
         if not each.culprits:
             waiters = graph.waiters(members)
@@ -217,6 +218,17 @@ def _mismatched(graph: WaitGraph, strayed: dict[int, Deviation]) -> Iterator[Roo
             deviation=deviation,
             mismatch=each,
         )
+
+
+def _settled(mismatch: Mismatch, strayed: dict[int, Deviation]) -> Mismatch:
+    """Returns a mismatch, with who left the order of all others where nothing else tells.
+
+    Of two ranks of a group neither is odd there.
+    """
+    astray = tuple(sorted(rank for rank in mismatch.brought if rank in strayed))
+    if mismatch.culprits or not 0 < len(astray) < len(mismatch.brought):
+        return mismatch
+    return replace(mismatch, culprits=astray, by_peers=strayed[astray[0]].by_peers)
 
 
 def _kind(mismatch: Mismatch) -> RootKind:
@@ -325,6 +337,11 @@ def _of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> I
         waiters = tuple(sorted({*knot.waiters, *knot.ranks} - set(odd)))
         meeting = graph.meeting_of(odd[0])
         yield Root(RootKind.ALONE, odd, 0.75, waiters, circle=knot.ranks, meeting=meeting)
+    elif both := [p for p in crossed(graph, knot.ranks) if p.crossing is HowCrossed.BOTH_SEND]:
+        pair = both[0]
+        circle = (pair.earlier, pair.later)
+        waiters = tuple(sorted({*knot.waiters, *knot.ranks} - set(circle)))
+        yield Root(RootKind.OUT_OF_SCHEDULE, None, 0.6, waiters, circle=circle, crossed=pair)
     else:
         yield Root(RootKind.CIRCLE, None, 0.4, knot.waiters, circle=knot.ranks)
 

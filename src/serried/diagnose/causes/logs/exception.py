@@ -83,6 +83,14 @@ _ECHO_WORDS = (
     "HCCL",
     "ACL stream",
 )
+_OWN_CALL = re.compile(
+    r"enforce fail at \S*gloo/(?:all|barrier|broadcast|gather|reduce|scatter)\w*\.cc:\d+\]"
+)
+"""Where gloo checks what a rank itself brings to a collective, before anything is sent."""
+_OWN_SIZES = said(
+    "gloo checks there what this rank itself brings to the call: compare the sizes that it sends "
+    "and receives (input_split_sizes, output_split_sizes) with what its peers are told"
+)
 _SPAWN = "multiprocessing/spawn.py"
 """Where torch's parent process raises, without words of its own, what ended a child."""
 _MULTIPROCESSING = re.compile(r"\bmultiprocessing[/\\](?:spawn|forkserver)\.py$")
@@ -132,6 +140,8 @@ def _is_echo(sign: Sign) -> bool:
     innermost = frames[-1] if isinstance(frames, tuple) and frames else ("", 0, "")
     if innermost[2] == "join" and str(innermost[0]).endswith(_SPAWN):
         return True
+    if _OWN_CALL.search(sign.text):
+        return False
     return (
         is_of_lost_parent(sign) or name in ECHOES or any(word in sign.text for word in _ECHO_WORDS)
     )
@@ -167,6 +177,8 @@ def _candidate(told: LoggedSigns, own: list[Sign]) -> RankedCause:
     else:
         verdict = said("{who} raised {text}", who=who, text=text)
     cures = [_begin(frames) if isinstance(frames, tuple) and frames else _READ]
+    if _OWN_CALL.search(first.text):
+        cures.insert(0, _OWN_SIZES)
     if len(ranks) > 1:
         cures.append(_SAME_EVERYWHERE)
     cause = Cause(
