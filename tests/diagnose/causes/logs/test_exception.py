@@ -26,5 +26,5 @@ def test_parameters_without_a_gradient_are_named_whole_as_far_as_there_is_room()
 def test_parameters_without_a_name_are_told_by_their_numbers() -> None:
     row = "Parameter indices which did not receive grad for rank 1: 11 16 21"
     cause = first_cause(UNUSED, row)
-    assert str(cause.verdict).startswith("on rank 1 the parameters with the numbers 11, 16, 21 got")
+    assert str(cause.verdict).startswith("on rank 1 parameters numbered 11, 16, 21 got")
     assert "TORCH_DISTRIBUTED_DEBUG=DETAIL" in str(cause.cures[-1])

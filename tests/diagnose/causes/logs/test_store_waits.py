@@ -34,3 +34,17 @@ def test_a_wait_at_the_store_while_data_are_prepared_is_one_for_the_data() -> No
     assert (cause.cause_class, cause.kind) == (CauseClass.DATA, "data_stall")
     assert "while data were being prepared" in str(cause.verdict)
     assert "the limit was 600 s" in str(cause.cures[-1])
+
+
+def test_the_key_that_nobody_set_is_named() -> None:
+    cause = first_cause(
+        "[rank0]: torch.distributed.DistStoreError: wait timeout after 600000ms, keys: /a/pg:7/0/1"
+    )
+    assert str(cause.verdict).startswith("rank 0 waited at the store for the key /a/pg:7/0/1,")
+
+
+def test_a_wait_for_an_id_is_one_of_the_start_also_where_its_line_breaks_off() -> None:
+    cut = "[rank3]: torch.distributed.DistBackendError: [3] is setting up NCCL communicator and {}"
+    cause = first_cause(cut.format("retrieving ncclUniqueId fr"))
+    assert (cause.cause_class, cause.ranks) == (CauseClass.STARTUP, None)
+    assert str(cause.verdict).startswith("rank 3 waited for the NCCL id")

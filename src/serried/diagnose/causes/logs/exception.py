@@ -226,8 +226,8 @@ def _unused(told: LoggedSigns) -> Iterator[RankedCause]:
         )
     elif indices:
         verdict = said(
-            "on {who} the parameters with the numbers {indices} got no gradient: a branch of the "
-            "model was skipped; the rank that prints this is the one that noticed",
+            "on {who} parameters numbered {indices} got no gradient: a branch of the model was "
+            "skipped; the rank that prints this is the one that noticed",
             who=who,
             indices=listed(indices.split()),
         )

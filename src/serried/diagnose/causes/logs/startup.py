@@ -26,6 +26,10 @@ _RENDEZVOUS = SignMeaning(
     Standing.WAITS,
     (
         said(
+            "{who} waited at the store for the key {key}, which another rank sets as it comes to "
+            "the same point: that one did not come in time"
+        ),
+        said(
             "the ranks did not find one another at the start: the rendezvous failed or ran out "
             "of time"
         ),
@@ -235,6 +239,17 @@ _NCCL_ID = SignMeaning(
     ),
     0.85,
 )
+_NCCL_ID_CUT = replace(
+    _NCCL_ID,
+    kinds=("nccl_id_cut",),
+    templates=(
+        said(
+            "{who} waited for the NCCL id of a rank whose number was cut off: that one has not "
+            "reached its first collective yet, or ended before it"
+        ),
+    ),
+    ranks="unknown",
+)
 _NCCL_ID_OF_TWO = replace(
     _NCCL_ID,
     cures=(
@@ -275,7 +290,7 @@ TRACEBACK = 20
 
 def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what kept ranks from starting or finding one another."""
-    for each in map(_at_home, candidates(told, (*_MEANINGS, _DUPLICATE))):
+    for each in map(_at_home, candidates(told, (*_MEANINGS, _DUPLICATE, _NCCL_ID_CUT))):
         is_waiting = each.cause.kind == "init_rendezvous" and each.standing is Standing.WAITS
         if is_waiting and (_is_of_watch(told, each) or _is_of_answer(told)):
             continue

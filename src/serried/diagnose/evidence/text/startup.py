@@ -5,10 +5,11 @@ seconds, facts ``joined``, ``expected``), ``store_passed``, ``store_wait`` (a ke
 nobody set), ``store_answer`` (the same of a store that was reached: facts ``address``, ``port``,
 ``ms``), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
 ``group_rank``: who waits, ``peer``: who has not published, of two who exchange messages ``low``),
-``duplicate_gpu``, ``environment`` (fact ``variable``), ``ssh_refused`` (fact ``peer_host``),
-``restart_loop`` (a container that ends each time it is started), ``store_lost`` (rank 0's store
-went away; it follows from something else), ``agent_lost`` (so did the launcher that holds the
-rendezvous; fact ``last`` where a launcher says so as it ends),
+``nccl_id_cut`` (the same without the peer), ``duplicate_gpu``, ``environment`` (fact
+``variable``), ``ssh_refused`` (fact ``peer_host``), ``restart_loop`` (a container that ends each
+time it is started), ``store_lost`` (rank 0's store went away; it follows from something else),
+``agent_lost`` (so did the launcher that holds the rendezvous; fact ``last`` where a launcher says
+so as it ends),
 ``rendezvous_begun``, ``rendezvous_met``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
@@ -34,6 +35,10 @@ _PATTERNS = (
         r"\[(?P<peer>\d+)\](?:[^']*'(?P<low>\d+):\d+')?.*?"
         r"(?P<closed>Connection reset|Broken pipe|Connection closed)?"
         r"(?:$|(?= by peer))",
+    ),
+    Pattern(  # a line that breaks off before it names the other rank
+        "nccl_id_cut",
+        r"\[(?P<group_rank>\d+)\] is setting up NCCL communicator and retr\w+ ncclUniqueId",
     ),
     Pattern("clients", r"(?P<joined>\d+)/(?P<expected>\d+) clients(?: joined|\s*$)"),
     Pattern(
@@ -90,7 +95,7 @@ _PATTERNS = (
     Pattern("store_wait", r"connect\(\) timed out"),
     Pattern(
         "store_answer",
-        r"waitForInput: .*remote=\[?(?P<address>[^\]\s]+?)\]?:(?P<port>\d+)\) "
+        r"waitForInput: .*remote=\[?(?:::ffff:)?(?P<address>[^\]\s]+?)\]?:(?P<port>\d+)\) "
         r"timed out after (?P<ms>\d+) ?ms",
     ),
     Pattern("store_wait", r"waitForInput.*timed out after (?P<ms>\d+) ?ms"),
@@ -107,10 +112,8 @@ _PATTERNS = (
     ),
     Pattern("mpi_unbegun", r"(?P<call>MPI_\w+)\(\) function was called before MPI_INIT"),
     Pattern("duplicate_gpu", r"Duplicate GPU detected ?: ?rank (?P<one>\d+) and rank (?P<two>\d+)"),
-    Pattern(
-        "store_wait",
-        r"(?:wait timeout after \d+ms, keys: (?P<key>\S+)|Timeout waiting for key: (?P<name>\S+))",
-    ),
+    Pattern("store_wait", r"wait timeout after \d+ms, keys: (?P<key>\S+)"),
+    Pattern("store_wait", r"Timeout waiting for key: (?P<key>\S+)"),
     Pattern(
         "store_lost",
         r"Failed to (?:check|recv|get|set).{0,60}TCPStore|TCPStore server has shut down too early|"

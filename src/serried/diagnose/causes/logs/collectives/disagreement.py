@@ -8,7 +8,7 @@ from serried.diagnose.causes.logs.collectives.differing_calls import (
     call_candidates,
     fingerprint_candidates,
 )
-from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH
+from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH, STACKS
 from serried.diagnose.causes.logs.collectives.message_circle import circle_candidates
 from serried.diagnose.causes.logs.collectives.named_absent import (
     absent_candidates,
@@ -63,6 +63,22 @@ _MEANINGS = (
         ),
         0.75,
         "unknown",
+    ),
+    SignMeaning(
+        ("barrier_of_call",),
+        CauseClass.HANG,
+        "timeout_unknown",
+        Standing.WAITS,
+        (
+            said(
+                "the barrier that torch's debugging mode puts before each call failed: a rank did "
+                "not come to the call of the others; which one is not in these lines"
+            ),
+        ),
+        (LEFT_PATH, STACKS),
+        0.6,
+        "unknown",
+        is_bare=True,
     ),
     SignMeaning(
         ("fingerprints_cut",),
@@ -139,9 +155,25 @@ _FAMILIES = (
     circle_candidates,
 )
 
+_OF_SIZES = "appears not to match"
+
 
 def disagreement_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what checks say of ranks that did not do the same."""
-    yield from candidates(told, _MEANINGS)
+    for each in candidates(told, _MEANINGS):
+        if not (each.cause.kind == "models_differ" and _is_unbrought(told, each)):
+            yield each
     for family in _FAMILIES:
         yield from family(told)
+
+
+def _is_unbrought(told: LoggedSigns, compared: RankedCause) -> bool:
+    """Tells whether models were compared with sizes that a broadcast did not bring in time.
+
+    Up to torch 1.10 DDP broadcasts the sizes of rank 0, and compares what stands there.
+    """
+    sources = {line.source for line in compared.cause.quotes if _OF_SIZES in line.text}
+    return any(
+        late.quote.source in sources and late.collective and late.collective.op == "BROADCAST"
+        for late in told.of("timeout")
+    )

@@ -36,8 +36,13 @@ def _waits_lower(told: LoggedSigns, met: Sequence[LoggedWait]) -> RankedCause | 
     if len(numbers) < 2:
         return None
     low = min(numbers)
-    late = {w.rank for w in met if w.facts.seq == low and w.rank is not None}
     ahead = [w for w in met if w.facts.seq != low]
+    awaited = min(w.facts.seq or 0 for w in ahead)
+    late = {
+        w.rank
+        for w in met
+        if w.facts.seq == low and w.rank is not None and (w.facts.last_enqueued or 0) < awaited
+    }
     others = {w.rank for w in ahead if w.rank is not None}
     if not late or late & others or len(late) >= len(others):
         return None

@@ -11,13 +11,16 @@ from serried.diagnose.whom import named
 from serried.errors import Listed, listed
 from serried.finding import Sentence, said
 
+NEAR_LINES = 12
+"""Lines before a time-out within which a job says what it was at."""
+LONGEST_WORDS = 40
 LATE_MS, LATE_SHARE = 60_000, 1.1
 """From what on a report counts as late: the watchdog itself was held up."""
 
 _VERDICTS = {
     "teardown": said(
-        "the training itself had ended; {who} then waited in {call}, a last barrier that another "
-        "rank skips or reaches late"
+        "the training itself had ended; {who} then waited in {call}, a last call (a barrier, or "
+        "the gather of a save) that another rank skips or reaches late"
     ),
     "checkpoint_stall": said(
         "{who} waited in {call} while a checkpoint was being saved: the rank that saves is at "
@@ -47,12 +50,29 @@ def waiting_verdict(waits: Sequence[LoggedWait], kind: str) -> Sentence:
             who=who,
             numbers=_numbers(numbered),
         )
+    if _are_apart(waits) and _issued_alike(waits):
+        return said(
+            "{who} waited at different numbers of one group ({numbers}), but all had issued as "
+            "many calls, so none shows that it skipped one; the first that did not end is {first}",
+            who=who,
+            numbers=_numbers(numbered),
+            first=_call(min(numbered, key=lambda wait: wait.facts.seq or 0).facts),
+        )
     if _are_apart(waits):
         return said(
             "{who} waited at different numbers of one group ({numbers}): their calls no longer "
             "match, and which side left the common path the log does not tell",
             who=who,
             numbers=_numbers(numbered),
+        )
+    calls = _calls_differ(waits)
+    if calls:
+        return said(
+            "{who} waited at the same number {seq} in different calls: {calls}; in one group they "
+            "do not match, and whether it is one the log does not tell",
+            who=who,
+            seq=facts.seq,
+            calls=listed([_brought(op, ranks) for op, ranks in calls.items()], limit=4),
         )
     if not ranks:
         return said(
@@ -75,6 +95,20 @@ def waiting_verdict(waits: Sequence[LoggedWait], kind: str) -> Sentence:
     )
 
 
+def _calls_differ(waits: Sequence[LoggedWait]) -> dict[str, list[int]]:
+    """Returns the ranks of each call, where they wait in several at one number."""
+    named_calls: dict[str, list[int]] = {}
+    for wait in waits:
+        is_same = wait.facts.seq is not None and wait.facts.seq == waits[0].facts.seq
+        if is_same and wait.rank is not None and wait.facts.op is not None:
+            named_calls.setdefault(wait.facts.op, []).append(wait.rank)
+    return named_calls if len(named_calls) > 1 else {}
+
+
+def _brought(op: str, ranks: Sequence[int]) -> Sentence:
+    return said("{who} in {op}", who=named(ranks), op=op)
+
+
 def _sizes_differ(waits: Sequence[LoggedWait]) -> dict[int, list[int]]:
     """Returns the ranks of each size, where they wait with several at the same number."""
     first = waits[0].facts
@@ -87,6 +121,8 @@ def _sizes_differ(waits: Sequence[LoggedWait]) -> dict[int, list[int]]:
 
 
 def _sized(numel: int, ranks: Sequence[int]) -> Sentence:
+    if numel == 1:
+        return said("{who} with 1 element", who=named(ranks))
     return said("{who} with {numel:,} elements", who=named(ranks), numel=numel)
 
 
@@ -100,6 +136,12 @@ def _are_apart(waits: Sequence[LoggedWait]) -> bool:
     meetings = {wait.meeting for wait in waits}
     numbers = {wait.rank: wait.facts.seq for wait in waits if wait.facts.seq is not None}
     return len(meetings) == 1 and None not in meetings and len(set(numbers.values())) > 1
+
+
+def _issued_alike(waits: Sequence[LoggedWait]) -> bool:
+    """Tells whether the counters of all ranks tell the same number of calls that were issued."""
+    issued = {wait.facts.last_enqueued for wait in waits}
+    return len(issued) == 1 and None not in issued
 
 
 def _call(facts: CollectiveFacts) -> Sentence:
@@ -163,6 +205,12 @@ def waiting_chain(told: LoggedSigns, waits: Sequence[LoggedWait]) -> Iterator[Se
             "ranks do "
             "at that point (save, evaluate, build data)"
         )
+    if (said_before := _evaluating(told, waits)) is not None:
+        yield said(
+            "the lines before it are of an evaluation ({text}): where only some ranks evaluate, or "
+            "one takes longer, the others wait for it",
+            text=said_before,
+        )
     signals = {
         rank
         for sign in told.of("dump_signal")
@@ -172,6 +220,17 @@ def waiting_chain(told: LoggedSigns, waits: Sequence[LoggedWait]) -> Iterator[Se
         yield said(
             "{who} saw a time-out first, which does not make it the cause", who=named(signals)
         )
+
+
+def _evaluating(told: LoggedSigns, waits: Sequence[LoggedWait]) -> str | None:
+    """Returns what a job said of an evaluation right before a time-out, None where it did not."""
+    first = waits[0].signs[0].quote
+    near = [
+        sign
+        for sign in told.of("validating")
+        if sign.quote.source == first.source and 0 <= first.line - sign.quote.line <= NEAR_LINES
+    ]
+    return near[-1].text[:LONGEST_WORDS] if near else None
 
 
 def _late_ms(facts: CollectiveFacts) -> int:

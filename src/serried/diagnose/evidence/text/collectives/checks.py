@@ -50,7 +50,7 @@ _ABSENT = re.compile(
 _BARRIER = "monitoredBarrier"
 _BARRIER_LATE = re.compile(r"timed out in monitoredBarrier after (?P<ms>\d+) ?ms")
 """The first rank's own limit, after which it cannot tell who did not come."""
-_BEFORE_CALL = re.compile(r"Monitored Barrier encountered error running collective: ")
+_BEFORE_CALL = re.compile(r"Monitored Barrier encountered error running collective\b:? ?")
 """A barrier that torch's debugging mode puts before each call, whose fingerprint follows."""
 _BROKEN = re.compile(
     r"(?:Rank (?P<waiter>\d+) \w+ )?"
@@ -135,8 +135,10 @@ _ALL = (*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, *_MODELS, _MISMATCHED, _TRUNC
 def check_signs(line: LogLine) -> Iterator[Sign]:
     """Yields what a check of torch's says in a line."""
     text = _PADDING.sub("", line.text) if _PADDED.search(line.text) else line.text
-    if (wrapped := _BEFORE_CALL.search(text)) and (call := _CALL.match(text, wrapped.end())):
-        yield Sign("barrier_of_call", line.quote, line.speaker, line.time, _fingerprint(call))
+    if wrapped := _BEFORE_CALL.search(text):
+        call = _CALL.match(text, wrapped.end())
+        facts_of_call = _fingerprint(call) if call else None
+        yield Sign("barrier_of_call", line.quote, line.speaker, line.time, facts_of_call)
     if sides := tuple(_side(found) for found in _SIDE.finditer(text)):
         yield Sign(
             "fingerprints",

@@ -103,7 +103,8 @@ _PATTERNS = (
     Pattern("dump_signal", r"Observed flight recorder dump signal from another rank"),
     Pattern(
         "group_told",
-        r"Work timeout is detected by watchdog|First PG on this rank to signal dumping",
+        r"Work timeout is detected by watchdog|First PG on this rank to signal dumping|"
+        r"\[PG [^\]]*\] +(?:Exception \(either|failure detected)",
     ),
     Pattern("heartbeat", r"watchdog got stuck for (?P<seconds>\d+) seconds"),
     Pattern("heartbeat", r"Heartbeat monitor timed out! Process will be terminated"),
