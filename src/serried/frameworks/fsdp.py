@@ -25,7 +25,7 @@ from serried.mesh import GroupKind, Layout, Mesh
 from serried.mesh.sizes import Sizes
 
 ORDER = "dp_replicate,dp_shard,tp"
-STRATEGIES = (*("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"),)
+STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
 OPTIONS = {
     "sharding_strategy": "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, HYBRID_SHARD_ZERO2",
     "dp_shard": "ranks that share weights (default by strategy: all, one, or a node)",

@@ -144,14 +144,7 @@ class Launch:
 
 def launch_of(run: StartedCommand) -> Launch | None:
     """Returns the start of ranks that a command is, or None when it starts none."""
-    step = run.job or slurm.SlurmRequest()
-    has_srun = False
-    # An inner srun is a step of the job around it: what it leaves out, the outer one says.
-    for words in (*run.wrappers, run.fields):
-        at = _place(words, "srun")
-        if at is not None:
-            has_srun = True
-            step = slurm.SlurmRequest(slurm.figures(_step_options(words[at + 1 :]))[0]).over(step)
+    step, has_srun = _slurm_step(run)
     found = _head(run.fields)
     outer = next((head for words in run.wrappers if (head := _head(words))), None)
     if found is None:
@@ -177,6 +170,19 @@ def launch_of(run: StartedCommand) -> Launch | None:
         options, program, rest = _divided(rest, switches)
     handed_by = _handed_by(run.fields) if launcher != "python" else ""
     return Launch(launcher, tuple(options), program, tuple(rest), run, step, has_srun, handed_by)
+
+
+def _slurm_step(run: StartedCommand) -> tuple[slurm.SlurmRequest, bool]:
+    """Returns what Slurm is asked for around a command, and whether an srun starts it."""
+    step = run.job or slurm.SlurmRequest()
+    has_srun = False
+    # An inner srun is a step of the job around it: what it leaves out, the outer one says.
+    for words in (*run.wrappers, run.fields):
+        at = _place(words, "srun")
+        if at is not None:
+            has_srun = True
+            step = slurm.SlurmRequest(slurm.figures(_step_options(words[at + 1 :]))[0]).over(step)
+    return step, has_srun
 
 
 def _is_submitted(words: Sequence[Field]) -> bool:

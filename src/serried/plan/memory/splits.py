@@ -49,14 +49,18 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LayerWeights:
-    """Holds the weights of one layer on a rank, by whether it has experts; a row a layout."""
+    """Counts the weights of one layer on a rank, by whether it has experts; a row a layout."""
 
     dense: Mapping[bool, Column]
+    """Those that are no expert's."""
     experts: Mapping[bool, Column]
     total: Mapping[bool, Column]
     linears: Mapping[bool, Column]
+    """Those of linear layers, which have copies in 8 or 4 bits."""
     shapes: Mapping[bool, Column]
+    """Those of one linear layer of each shape that there is."""
     adapters: Mapping[bool, Column]
+    """Those of LoRA, beside ``total``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +75,33 @@ class EndWeights:
 
 @dataclass(frozen=True, eq=False)
 class KeptColumns:
-    """Holds what a layer and the ends keep of a token in bytes, by whether it has experts."""
+    """Holds what a layer keeps of a token, by whether it has experts, and what the ends keep.
+
+    All are bytes of one token, a row a layout, as ``LayerUse`` and ``EndUse`` have them of one.
+    """
 
     sp: Column
+    """Ranks that share a sequence's activations: no bytes, but what they are divided by."""
     kept: Mapping[bool, Column]
+    """From forward to backward."""
     again: Mapping[bool, Column]
+    """What backward computes again."""
     between: Mapping[bool, Column]
+    """From the input half of a backward to its weight half."""
     worked: Mapping[bool, Column]
     """What backward works with, what it computes again in it."""
     stream: Column
+    """A layer's input."""
     first_kept: Column
+    """What the embedding keeps."""
     last_kept: Column
+    """What the last norm keeps."""
     scores: Column
+    """What the loss keeps, from its forward to its backward."""
     scores_worked: Column
+    """What the backward of loss and output works with."""
     table: Column
+    """Weights of a rank's part of the table of words: a number a rank, not bytes of a token."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ Apache-2.0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -110,14 +110,7 @@ def _match(
     """
     way, what = type_.split("-")
     mine = {row.seq: row for row in compute if row.type == f"{way}-compute"}
-    # A receive that starts after the last computation did, or a send that ends before the first
-    # one did, never ran: it keeps its place in the stream, and meets nobody.
-    first_end = min(row.end for row in mine.values())
-    last_start = max(row.start for row in mine.values())
-    if what == "recv":
-        ran = [row for row in stream if row.start <= last_start + _MATCH_S]
-    else:
-        ran = [row for row in stream if row.end >= first_end - _MATCH_S]
+    ran = _that_ran(stream, mine.values(), is_receive=what == "recv")
     _require_matched(type_, len(ran), len(mine), stream)
     ran_keys = {row.key for row in ran}
     # With one receive too few the first computation had none; with one send too few, the last.
@@ -144,6 +137,21 @@ def _match(
         partners.setdefault((min(here, there), max(here, there)), []).append(row.key)
         real += 1
     return alone
+
+
+def _that_ran(
+    stream: Sequence[Operation], compute: Collection[Operation], *, is_receive: bool
+) -> list[Operation]:
+    """Returns the messages that were really sent.
+
+    A receive that starts after the last computation did, or a send that ends before the first one
+    did, never ran: it keeps its place in the stream, and meets nobody.
+    """
+    if is_receive:
+        last_start = max(row.start for row in compute)
+        return [row for row in stream if row.start <= last_start + _MATCH_S]
+    first_end = min(row.end for row in compute)
+    return [row for row in stream if row.end >= first_end - _MATCH_S]
 
 
 def _require_matched(type_: str, ran: int, computes: int, stream: Sequence[Operation]) -> None:
