@@ -32,7 +32,6 @@ from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.formats import (
     accelerate,
-    automodel,
     axolotl,
     deepspeed,
     flagscale,
@@ -43,7 +42,6 @@ from serried.launch.formats import (
     maxtext,
     megatron,
     nanotron,
-    nemo,
     paddle,
     primus,
     recipe,
@@ -51,6 +49,7 @@ from serried.launch.formats import (
     torchtitan,
     veomni,
 )
+from serried.launch.formats.nvidia import automodel, nemo
 from serried.launch.formats.reinforcement import nemo_rl, skyrl, swift_ray, verl
 from serried.launch.starters import script
 

@@ -16,7 +16,8 @@ from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Piece, Value
-from serried.launch.formats import accelerate, bridge, nemo, recipe, torchtitan
+from serried.launch.formats import accelerate, recipe, torchtitan
+from serried.launch.formats.nvidia import bridge, nemo
 from serried.launch.formats.reinforcement import skyrl, verl
 from serried.launch.shell.files import ending
 from serried.launch.starters import program_options

@@ -11,15 +11,8 @@ from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import ConfigValue, Keys
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field, Unknown
-from serried.launch.formats import (
-    bridge,
-    colossalai,
-    deepspeed,
-    huggingface,
-    megatron,
-    paddle,
-    torchtitan,
-)
+from serried.launch.formats import colossalai, deepspeed, huggingface, megatron, paddle, torchtitan
+from serried.launch.formats.nvidia import bridge
 from serried.launch.formats.reinforcement import openrlhf
 from serried.launch.starters.launchers import Launch
 

@@ -15,8 +15,9 @@ from serried.launch.facts.flags import Flag, Meaning
 from serried.launch.facts.found import Facts, Found, all_of_a_node, not_a_number
 from serried.launch.facts.keys import Keys, take
 from serried.launch.facts.whole_number import count
-from serried.launch.formats import bridge, recipe
+from serried.launch.formats import recipe
 from serried.launch.formats.megatron import MEANINGS, SIZES, ask_for_version, complete
+from serried.launch.formats.nvidia import bridge
 
 SECTIONS = (
     "model",
