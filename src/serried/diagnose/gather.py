@@ -39,6 +39,8 @@ from serried.trace.merge.files import PATTERN
 from serried.trace.model.progress import Listener, unheard
 from serried.trace.model.trace import Trace
 
+MOST_STARTS = 8
+"""Earlier starts of a job of which it is told how they ended."""
 MOST_OF_A_NODE = 16
 """Ranks that one node may have, for a job of so few to be taken to run on one."""
 
@@ -58,7 +60,8 @@ def gather(
         read.take(file, name, hear)
     job, notes = read.job, [*read.notes, *_empty(read.empty)]
     last, gone = parted(read.told, read.earlier, job.left.earlier_pids)
-    last, gone = (named_by_process(each, job.left.rank_of_pid) for each in (last, gone))
+    last = named_by_process(last, job.left.rank_of_pid)
+    gone = {n: named_by_process(signs, job.left.rank_of_pid) for n, signs in gone.items()}
     signs = numbered_globally(last, given or job.left.given)
     notes += _take_stacks(job.left, signs, read.going_on)
     if job.left.is_empty:
@@ -73,7 +76,7 @@ def gather(
     return Evidence(
         tuple(signs),
         state,
-        earlier=_of_earlier(job.left.before, gone),
+        earlier=tuple(_of_earlier(job.left.before, gone)),
         recordings=recorded.recordings,
         step_lines=read.steps,
         going_on=read.going_on,
@@ -124,11 +127,13 @@ class _Reading:
             self.empty.append(name)
 
 
-def _of_earlier(left: LeftBehind, signs: Sequence[Sign]) -> Evidence | None:
-    """Returns what earlier starts of a job left: their signs, and the guards' files of the last."""
-    if left.is_empty:
-        return Evidence(tuple(signs)) if signs else None
-    return Evidence(tuple(signs), standing_state(left, signs)[0])
+def _of_earlier(
+    before: Mapping[int, LeftBehind], gone: Mapping[int, Sequence[Sign]]
+) -> Iterator[Evidence]:
+    """Yields what each earlier start of a job left: its signs, and its guards' files."""
+    for number in sorted({*before, *gone})[-MOST_STARTS:]:
+        signs, left = gone.get(number, ()), before.get(number)
+        yield Evidence(tuple(signs), standing_state(left, signs)[0] if left else None)
 
 
 def _of_recordings(recorded: Recorded, signs: Sequence[Sign]) -> JobState | None:

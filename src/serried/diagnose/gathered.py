@@ -21,8 +21,8 @@ class Evidence:
     """In the order of their files and lines."""
     state: JobState | None = None
     """From dumps, stacks and records; None where there are none."""
-    earlier: Evidence | None = None
-    """What earlier starts left of a job that was started anew."""
+    earlier: tuple[Evidence, ...] = ()
+    """What each earlier start left of a job that was started anew, in their order."""
     layout: Layout | None = None
     recordings: tuple[Recording, ...] = ()
     """Runs that were recorded, by serried or by another tool."""

@@ -6,6 +6,8 @@ of a hang before ends, time-outs and closed connections, which follow from that.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -59,29 +61,34 @@ def _of_last_start(evidence: Evidence) -> Evidence:
     A launcher that starts all anew says so in its log. Where nothing after that tells of an end,
     nor anything of who waits, what came before is all that there is to go by.
     """
-    last: dict[str, int] = {}
+    restarts: dict[str, set[int]] = defaultdict(set)
     for sign in evidence.signs:
         if sign.kind == "restarted":
-            last[sign.quote.source] = max(last.get(sign.quote.source, 0), sign.quote.line)
-    if not last:
+            restarts[sign.quote.source].add(sign.quote.line)
+    if not restarts:
         return evidence
-    after, before = list[Sign](), list[Sign]()
+    after, before = list[Sign](), defaultdict[int, list[Sign]](list)
     for sign in evidence.signs:
-        is_before = sign.quote.line <= last.get(sign.quote.source, -1)
-        (before if is_before else after).append(sign)
+        starts = sorted(restarts[sign.quote.source])
+        number = bisect_left(starts, sign.quote.line)
+        if number == len(starts):
+            after.append(sign)
+        elif sign.kind != "restarted":
+            before[number].append(sign)
     is_told = any(standing <= Standing.WAITS for standing, _ in standing_causes(after))
     if not is_told and not (evidence.state and wait_graph(evidence.state).waiting):
         return evidence
-    earlier = evidence.earlier or Evidence()
-    ends = (s for s in before if s.kind != "restarted" or s.quote.line < last[s.quote.source])
-    earlier = replace(earlier, signs=(*earlier.signs, *ends))
-    return replace(evidence, signs=tuple(after), earlier=earlier)
+    earlier = [*evidence.earlier]
+    earlier += [Evidence()] * (max(before, default=-1) + 1 - len(earlier))
+    for number, signs in before.items():
+        earlier[number] = replace(earlier[number], signs=(*earlier[number].signs, *signs))
+    return replace(evidence, signs=tuple(after), earlier=tuple(earlier))
 
 
-def _earlier(evidence: Evidence | None) -> Iterable[Sentence]:
-    """Yields why an earlier start of the job ended, where what it left tells."""
-    if evidence is not None and (causes := diagnosed(evidence).causes):
-        verdict = causes[0].verdict
+def _earlier(starts: Iterable[Evidence]) -> Iterable[Sentence]:
+    """Yields why earlier starts of the job ended, where what they left tells; the same once."""
+    verdicts = [causes[0].verdict for each in starts if (causes := diagnosed(each).causes)]
+    for verdict in {str(each): each for each in verdicts}.values():
         yield said("an earlier start of the job, now over: {verdict}", verdict=verdict)
 
 

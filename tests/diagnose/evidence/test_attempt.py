@@ -64,6 +64,37 @@ def test_a_start_that_goes_well_after_a_failed_one_is_no_fault(tmp_path: Path) -
     assert "ValueError: bad label 50304" in str(found.notes[0])
 
 
+def test_the_end_before_the_last_restart_is_of_an_earlier_start(tmp_path: Path) -> None:
+    """The killed rank said nothing, and the last start was ended from outside."""
+    logs = tmp_path / "tlogs" / "none_ab"
+    for attempt in (0, 1):
+        write(logs / f"attempt_{attempt}" / "1" / "stderr.log", "")
+    stop = "torch.distributed.elastic.agent.server.api.SignalException: Process 9 got signal: 15"
+    write(tmp_path / "console.log", f"{ENDED.format(-9, 1, 701)}\n{stop}\n")
+    found = diagnosed(gather([tmp_path]))
+    assert [cause.cause_class for cause in found.causes] == [CauseClass.EXTERNAL_STOP]
+    assert "killed" in str(found.notes[0])
+    write(tmp_path / "console.log", ENDED.format(1, 0, 7) + f"\n{ENDED.format(-9, 1, 701)}\n")
+    assert diagnosed(gather([tmp_path])).causes[0].kind == "rank_killed"
+
+
+def test_each_earlier_start_has_a_note_of_its_own(tmp_path: Path) -> None:
+    logs, shown = tmp_path / "tlogs" / "none_ab", list[str]()
+    texts = [BAD_LABEL, "", NO_KEY, NO_KEY.replace("lengths", "labels")]
+    for attempt, text in enumerate(texts):
+        write(logs / f"attempt_{attempt}" / "2" / "stderr.log", text)
+        shown += [*text.splitlines(), ENDED.format(1 if text else -9, 2, 700 + attempt)]
+    write(tmp_path / "console.log", "\n".join(shown) + "\n")
+    found = diagnosed(gather([tmp_path]))
+    assert "KeyError: 'labels'" in str(found.causes[0].verdict)
+    told = [str(note) for note in found.notes]
+    assert [("bad label" in t, "killed" in t, "'lengths'" in t) for t in told] == [
+        (True, False, False),
+        (False, True, False),
+        (False, False, True),
+    ]
+
+
 def test_a_failure_that_both_starts_end_in_is_the_answer(tmp_path: Path) -> None:
     found = restarted(tmp_path, NO_KEY, NO_KEY)
     assert (found.causes[0].kind, found.causes[0].ranks) == ("exception", (2,))

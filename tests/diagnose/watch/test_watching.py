@@ -8,7 +8,7 @@ from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.quote import Quote, Speaker
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.watch.look import JobLook, RankIs, RankLook
-from serried.diagnose.watch.watching import START_S, Notice, Watch
+from serried.diagnose.watch.watching import RESTART_S, START_S, Notice, Watch
 from serried.finding import said
 
 
@@ -143,7 +143,7 @@ def test_how_ranks_ended_is_told_once_and_the_job_is_over_when_nobody_starts_it_
         "rank 0 ended by an exception",
     ]
     assert not watch.has_ended
-    assert told(watch, [job(40.0, (4, 4), RankIs.FAILED, RankIs.GONE)]) == [
+    assert told(watch, [job(3.0 + RESTART_S, (4, 4), RankIs.FAILED, RankIs.GONE)]) == [
         "the job ended at step 4"
     ]
     assert watch.has_ended

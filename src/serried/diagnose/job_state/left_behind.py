@@ -33,11 +33,13 @@ class LeftBehind:
         return not (self.dumps or self.guarded or self.stacks or self.process_states)
 
     @property
-    def before(self) -> LeftBehind:
-        """What guards left of the start before the last; nothing where there was only one."""
-        attempts = sorted({each.file.header.attempt for each in self.guarded})
-        mine = [g for g in self.guarded if g.file.header.attempt == (attempts[-2:-1] or [-1])[0]]
-        return LeftBehind(guarded=mine)
+    def before(self) -> Mapping[int, LeftBehind]:
+        """What guards left of each start before the last, by its number from 0 on."""
+        found: dict[int, LeftBehind] = defaultdict(LeftBehind)
+        for each in self.guarded:
+            found[each.file.header.attempt].guarded.append(each)
+        last = max(found, default=0)
+        return {number: left for number, left in found.items() if number < last}
 
     @property
     def earlier_pids(self) -> frozenset[int]:

@@ -36,8 +36,8 @@ def turn_causes(job: JobSteps, course: Course) -> Iterator[Cause]:
     recorded = course.seconds()
     rows = np.searchsorted(job.steps, course.steps)
     taken = job.period_ns[rows] / 1e9
-    whole = float(recorded.sum())
-    if not whole or abs(whole / float(taken.sum()) - 1) > _TRUE_TO_RECORDED:
+    whole, lasted = float(recorded.sum()), float(taken.sum())
+    if not whole or abs(whole - lasted) > _TRUE_TO_RECORDED * lasted:
         return
     usual = course.usual
     cost = 1 - float(course.seconds(usual).sum()) / whole

@@ -26,8 +26,9 @@ STEPS_STILL = 10.0
 PAUSES_STILL = 2.0
 STEPS_BEHIND = 3
 """By how many steps a rank must be behind the others: those who wait are one step apart."""
-RESTART_S = 30.0
-"""How long it is waited, after ranks failed, whether the job is started anew."""
+RESTART_S = 300.0
+"""How long it is waited, after all ranks failed, whether the job is started anew: a start may take
+minutes before a rank writes anything, and torchrun says nothing of it."""
 _MOST_PACES = 16
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -58,6 +59,39 @@ def test_each_line_of_json_is_a_document(serried: Call, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in found.out.splitlines()]
     assert [line["kind"] for line in lines] == ["nan", "ended"]
     assert lines[0]["evidence"] == "job.log:1: step 3 loss: nan"
+
+
+def test_beside_a_process_a_folder_is_waited_for(
+    serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begun(_: float) -> None:
+        folder.mkdir()
+        recorded(folder)
+
+    folder = tmp_path / "later"
+    monkeypatch.setattr(os, "nice", lambda _: None)
+    monkeypatch.setattr(time, "sleep", begun)
+    found = serried("diagnose", "--watch", str(folder), "--pid", str(os.getpid()))
+    assert (found.code, "the job ended at step 3" in found.out) == (0, True)
+
+
+def test_a_verdict_is_told_once(
+    serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, looks, wait = tmp_path / "rank_1.log", iter(range(9)), time.sleep
+
+    def written(_: float) -> None:
+        wait(0.06)
+        if (look := next(looks)) == 4:
+            log.write_text(log.read_text() + "\n")
+        elif look == 8:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", written)
+    log.write_text("[rank1]: torch.OutOfMemoryError: CUDA out of memory.\n")
+    found = serried("diagnose", "--watch", str(tmp_path), "--still", "0.1")
+    assert found.out.count("nothing was written for") == 2
+    assert found.out.count("what to do") == found.out.count("the verdict is the one above") == 1
 
 
 def test_ctrl_c_ends_it_without_a_word(

@@ -38,6 +38,7 @@ UNTOLD = said(
     "what lies there does not tell why: put each rank's stack beside it (py-spy dump --pid PID > "
     "rank_N.stack.txt) and run serried diagnose, and use serried.guard() in the next run"
 )
+_AS_BEFORE = said("the verdict is the one above")
 GIVES_WAY = 5
 """By how much a watch that goes with a job lets the job's own processes go first."""
 UNSAID = said(
@@ -69,7 +70,9 @@ def watch_job(asked: Watching) -> int:
 
     Raises InputError for a folder that is none, times that cannot be, and a process that is none.
     """
-    if not asked.folder.is_dir():
+    # Beside a job that has just begun, its folder may be yet to come.
+    is_awaited = asked.pid is not None and not asked.folder.exists()
+    if not is_awaited and not asked.folder.is_dir():
         raise InputError(
             "{path} is no folder; --watch takes the folder in which the ranks write",
             path=asked.folder,
@@ -79,11 +82,11 @@ def watch_job(asked: Watching) -> int:
     lifetime = None if asked.pid is None else _beside(asked.pid)
     listeners = _listeners(asked)
     click.echo(say(said("watching {folder} …", folder=asked.folder), asked.lang), err=True)
-    has_found = False
+    has_found, verdict = False, ""
     try:
         for notice in _notices(asked, listeners, lifetime):
             has_found = has_found or notice.is_finding
-            _tell(notice, asked)
+            verdict = _tell(notice, asked, verdict)
             if notice.is_finding and asked.is_once:
                 break
         for listener in listeners:
@@ -164,19 +167,24 @@ def _put(
         listener.tell(state)
 
 
-def _tell(notice: Notice, asked: Watching) -> None:
+def _tell(notice: Notice, asked: Watching, told: str) -> str:
+    """Prints a notice with its cause, once for each; returns the verdict that was told last."""
     why = _why(asked.folder) if notice.asks_why else None
+    verdict = str(why.causes[0].verdict) if why else told
     if asked.is_json:
         click.echo(json.dumps(_document(notice, why, asked.lang), ensure_ascii=False))
-        return
+        return verdict
     moment = datetime.fromtimestamp(notice.time).astimezone().strftime("%H:%M:%S")
     lines = [f"{moment} {say(notice.sentence, asked.lang)}"]
-    if why is not None:
+    if why is not None and verdict == told:
+        lines.append(f"  {say(_AS_BEFORE, asked.lang)}")
+    elif why is not None:
         shown = diagnosis_lines(why, lang=asked.lang, width=max(width() - 2, 20))
         lines += [f"  {line}" if line else "" for line in shown]
     elif notice.asks_why:
         lines += [f"  {line}" for line in wrap(say(UNTOLD, asked.lang), max(width() - 2, 20))]
     click.echo("\n".join(lines))
+    return verdict
 
 
 def _why(folder: Path) -> Diagnosis | None:
