@@ -89,6 +89,17 @@ def test_who_is_seen_to_wait_is_not_accused_by_the_log() -> None:
     assert ("never_arrived", (1,)) not in said
 
 
+def test_stacks_in_torchruns_logs_tell_where_a_rank_stands() -> None:
+    [cause, *_] = diagnosis_of("ddp_worker_stuck").causes
+    assert cause.kind == "stuck_in_user_code"
+    assert "torch's data loader" in str(cause.chain[0])
+
+
+def test_the_only_rank_that_ran_is_told_to_work() -> None:
+    [cause, *_] = diagnosis_of("ring_spin").causes
+    assert str(cause.chain[0]).startswith("it ran on a processor while all others were idle")
+
+
 def test_a_score_counts_roots_and_innocents() -> None:
     right = Run("a", (3,), "hang", {"class": "hang", "kind": "k", "ranks": [3]}, None, "", (2,))
     wrong = Run("b", (3,), "hang", {"class": "hang", "kind": "k", "ranks": [2]}, (3,), "", (3,))

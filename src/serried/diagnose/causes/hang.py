@@ -13,6 +13,7 @@ from serried.diagnose.evidence.sign import CollectiveFacts
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_state.state import JobState, RankOperation
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph, wait_graph
+from serried.diagnose.waits.position import at_work
 from serried.diagnose.waits.root import Root, RootKind
 from serried.diagnose.waits.roots import roots
 from serried.diagnose.whom import named
@@ -41,7 +42,7 @@ def cause_of(graph: WaitGraph, root: Root) -> Cause:
         root.ranks,
         said("{root}; {waits}", root=what_root_did(state, root), waits=_waits(graph, root)),
         root.confidence,
-        chain=(*([busy.sentence] if busy else ()), *_chain(graph, root)),
+        chain=(*([busy.sentence] if busy else ()), *_running(state, root), *_chain(graph, root)),
         quotes=_quotes(state, root),
         cures=(*(busy.cures if busy else ()), *cures_of(root)),
         groups=_groups(root),
@@ -54,6 +55,13 @@ def _occupation(state: JobState, root: Root) -> Occupation | None:
     if root.kind is not RootKind.USER_CODE or root.ranks is None:
         return None
     return occupied(state.ranks[root.ranks[0]].stack)
+
+
+def _running(state: JobState, root: Root) -> Iterator[Sentence]:
+    """Yields why the only rank that ran is taken to work, where its stack is all that tells."""
+    worker = at_work(state) if root.kind is RootKind.USER_CODE else None
+    if worker is not None and root.ranks == (worker.rank,):
+        yield said("it ran on a processor while all others were idle: it works and does not wait")
 
 
 def _waits(graph: WaitGraph, root: Root) -> Sentence:
