@@ -44,13 +44,11 @@ _MEANINGS = (
         (
             said(
                 "NCCL lost its peer {peer} over InfiniBand (completion error {status}): the link "
-                "is "
-                "down, or the process there is gone"
+                "is down, or the process there is gone"
             ),
             said(
                 "NCCL lost a peer over InfiniBand (completion error {status}): the link is down, "
-                "or the "
-                "process there is gone"
+                "or the process there is gone"
             ),
             said("InfiniBand reports an event on the way between hosts: {what}"),
             said("InfiniBand reports an error"),
@@ -169,9 +167,8 @@ _MEANINGS = (
         Standing.WAITS,
         (
             said(
-                "NCCL lost a peer: its process ended, or the network between them failed; which "
-                "of both "
-                "this log does not tell"
+                "NCCL lost a peer: its process ended, or the network between them failed; which of "
+                "both this log does not tell"
             ),
         ),
         (_PEER, _LINKS),
@@ -186,8 +183,7 @@ _MEANINGS = (
         (
             said(
                 "a system call of NCCL's failed (socket, shared memory or device); the line that "
-                "NCCL "
-                "prints with NCCL_DEBUG=WARN names it"
+                "NCCL prints with NCCL_DEBUG=WARN names it"
             ),
         ),
         (
@@ -279,8 +275,7 @@ _MEANINGS = (
         (
             said(
                 "{who} lost the store of the job: the process that holds it (rank 0 or the "
-                "launcher) ended "
-                "first, and why stands in its own log"
+                "launcher) ended first, and why stands in its own log"
             ),
         ),
         (_PEER,),

@@ -179,13 +179,11 @@ _MEANINGS = (
         (
             said(
                 "{who} failed a kernel's check in {file}: {condition}; an index, label or token "
-                "lies "
-                "outside its range"
+                "lies outside its range"
             ),
             said(
                 "{who} failed a check inside a CUDA kernel: as a rule an index, label or token "
-                "lies "
-                "outside its range"
+                "lies outside its range"
             ),
         ),
         (

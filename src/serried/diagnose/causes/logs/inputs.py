@@ -47,8 +47,7 @@ _MEANINGS = (
             said(
                 # A path that is said, and not opened.
                 "/dev/shm is full: {who} could not get {size} bytes of shared memory; "  # nosec B108
-                "connections that "
-                "fail afterwards follow from it"
+                "connections that fail afterwards follow from it"
             ),
             said("shared memory (/dev/shm) is full or too small"),
         ),
@@ -199,9 +198,8 @@ _LOADER_KILLED = SignMeaning(
     Standing.EXHAUSTED,
     (
         said(
-            "a worker that loads data was killed by a signal ({signal}): as a rule memory ran "
-            "out; {who} "
-            "got no more batches"
+            "a worker that loads data was killed by a signal ({signal}): as a rule memory ran out; "
+            "{who} got no more batches"
         ),
     ),
     (_WORKERS, _SHARED),
@@ -269,8 +267,7 @@ _NAN_REPEATS = replace(
     templates=(
         said(
             "{who} got NaN at iteration {iteration}, and a second run on the same GPU gave it "
-            "again: code "
-            "or data, not a passing fault"
+            "again: code or data, not a passing fault"
         ),
     ),
     confidence=0.9,

@@ -65,13 +65,11 @@ _MEANINGS = (
         (
             said(
                 "{who} could not reach the store at {address}:{port} for {seconds} s: nothing "
-                "opened "
-                "it there, or the way is closed"
+                "opened it there, or the way is closed"
             ),
             said(
-                "{who} could not reach the store at {address}:{port}: nothing opened it there, "
-                "or the "
-                "way is closed"
+                "{who} could not reach the store at {address}:{port}: nothing opened it there, or "
+                "the way is closed"
             ),
         ),
         (_FIRST, _FIREWALL),

@@ -35,8 +35,7 @@ def fingerprint_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     culprits = _minority(sides) or _failed_side(told, (one, two))
     verdict = said(
         "{one} runs {mine} where {two} runs {other}: the ranks left the common path (numbers "
-        "inside "
-        "their group)",
+        "inside their group)",
         one=named((one,)),
         mine=_call(mine),
         two=named((two,)),

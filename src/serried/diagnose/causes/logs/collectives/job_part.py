@@ -18,16 +18,14 @@ STACKS = said(
     "whose stack is elsewhere is the one the others wait for"
 )
 SAME_PATH = said(
-    "look for a branch that depends on the rank or its data before this call: a loss, a metric "
-    "or a "
-    "batch that some ranks skip; run with TORCH_DISTRIBUTED_DEBUG=DETAIL to see both calls"
+    "look for a branch that depends on the rank or its data before this call: a loss, a metric or "
+    "a batch that some ranks skip; run with TORCH_DISTRIBUTED_DEBUG=DETAIL to see both calls"
 )
 _STACK_OF = said("take the stack of that rank (py-spy dump --pid PID): it is elsewhere")
 _STACKS_OF = said("take the stacks of those ranks (py-spy dump --pid PID): they are elsewhere")
 LEFT_PATH = said(
-    "look for a branch that depends on the rank or its batch: parameters that only some ranks "
-    "use, a "
-    "batch without images, a last batch that is shorter"
+    "look for a branch that depends on the rank or its batch: parameters that only some ranks use, "
+    "a batch without images, a last batch that is shorter"
 )
 _SAVE_ALL = said(
     "let every rank take part in the gather before the save, write in the background, or give the "

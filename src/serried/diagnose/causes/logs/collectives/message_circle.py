@@ -34,8 +34,7 @@ def circle_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         return
     verdict = said(
         "the order of sends and receives is a deadlock: {calls}; each waits for what the other "
-        "would "
-        "do next",
+        "would do next",
         calls=listed(
             [
                 said("rank {rank} waits in {action}", rank=rank, action=_word(action))

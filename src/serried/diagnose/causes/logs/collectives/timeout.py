@@ -106,8 +106,7 @@ _DUMP_SIGNAL = SignMeaning(
             "records; who kept it waiting is not in the log"
         ),
         said(
-            "a rank saw a collective time out and asked the others for their records; who "
-            "kept it "
+            "a rank saw a collective time out and asked the others for their records; who kept it "
             "waiting is not in the log"
         ),
     ),

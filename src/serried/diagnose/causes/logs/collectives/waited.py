@@ -24,8 +24,7 @@ _VERDICTS = {
     ),
     "checkpoint_stall": said(
         "{who} waited in {call} while a checkpoint was being saved: the rank that saves is at "
-        "work, "
-        "or only some ranks take part; nobody is shown dead"
+        "work, or only some ranks take part; nobody is shown dead"
     ),
     "data_stall": said(
         "{who} waited in {call} while data were being prepared: the rank that prepares them is at "
@@ -196,14 +195,12 @@ def waiting_chain(told: LoggedSigns, waits: Sequence[LoggedWait]) -> Iterator[Se
     if facts.seq in (0, 1) or facts.last_completed in (-1, 0):
         yield said(
             "it is the first call of its group: think of the network between the GPUs, of a rank "
-            "that "
-            "never started, or of work that one rank does before it"
+            "that never started, or of work that one rank does before it"
         )
     if facts.numel_in == 1 and (facts.numel_out or 1) == 1:
         yield said(
             "one element is a barrier or a scalar that all ranks agree on: ask what the other "
-            "ranks do "
-            "at that point (save, evaluate, build data)"
+            "ranks do at that point (save, evaluate, build data)"
         )
     if (said_before := _evaluating(told, waits)) is not None:
         yield said(
