@@ -103,22 +103,7 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
         # The log says better how a rank ended; who waits for it, dumps say better.
         words = next((c for c in (*own, *later) if _tells_of(c, end)), None)
         if words is not None:
-            verdict = words.verdict
-            if words.ranks is None and end.ranks:
-                verdict = said(
-                    "{verdict}; {who} ended by it", verdict=verdict, who=named(end.ranks)
-                )
-            whole = replace(
-                words,
-                ranks=end.ranks,
-                verdict=verdict,
-                chain=words.chain or end.chain,
-                waiting=end.waiting,
-                quotes=tuple(dict.fromkeys((*words.quotes, *end.quotes))),
-                groups=words.groups or end.groups,
-                collective=words.collective or end.collective,
-            )
-            own = [whole, *(c for c in own if c is not words)]
+            own = [_told_end(words, end), *(c for c in own if c is not words)]
             later = [c for c in later if c is not words]
         else:
             own.append(end)
@@ -129,6 +114,23 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
     yield from beside
     yield from later
     yield from (cause for cause in hangs if cause.ranks is None)
+
+
+def _told_end(words: Cause, end: Cause) -> Cause:
+    """Returns an end as the log words it, with who waits for it as the dumps have it."""
+    verdict = words.verdict
+    if words.ranks is None and end.ranks:
+        verdict = said("{verdict}; {who} ended by it", verdict=verdict, who=named(end.ranks))
+    return replace(
+        words,
+        ranks=end.ranks,
+        verdict=verdict,
+        chain=words.chain or end.chain,
+        waiting=end.waiting,
+        quotes=tuple(dict.fromkeys((*words.quotes, *end.quotes))),
+        groups=words.groups or end.groups,
+        collective=words.collective or end.collective,
+    )
 
 
 def _standing_first(evidence: Evidence, causes: list[Cause]) -> Iterable[Cause]:

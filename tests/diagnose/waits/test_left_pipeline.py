@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import pytest
 
@@ -26,7 +27,7 @@ BARRIER = RankOperation("barrier", "world", 1, is_finished=False)
 
 
 def state(
-    stacks: list[tuple[Frame, ...] | None],
+    stacks: Sequence[tuple[Frame, ...] | None],
     pp: int = 0,
     *,
     groups: tuple[JobGroup, ...] | None = None,

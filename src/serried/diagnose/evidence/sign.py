@@ -74,3 +74,9 @@ class Sign:
     """The time of the next dated line after it, likewise."""
     facts: dict[str, object] = field(default_factory=dict)
     """What else its reader knows, by names that its module states."""
+
+    @property
+    def end_code(self) -> int | None:
+        """The code of an end, that of a signal below 0; None where it tells none."""
+        signal = self.facts.get("signal")
+        return -signal if isinstance(signal, int) else self.code

@@ -83,15 +83,6 @@ def optimal_places(values: Series, penalty: float, least: int = LEAST_LENGTH) ->
     return places[::-1]
 
 
-def levels(values: NDArray[Any], places: list[int]) -> list[float]:
-    """Returns the median of each stretch between ``places``.
-
-    >>> levels(np.array([1.0, 1.0, 9.0, 5.0]), [2])
-    [1.0, 7.0]
-    """
-    return [float(np.median(part)) for part in np.split(np.asarray(values), places)]
-
-
 def _refined(values: Series, places: list[int]) -> list[int]:
     """Returns places moved by a few figures to where their two sides deviate least."""
     found = list[int]()

@@ -15,7 +15,8 @@ from serried.diagnose.causes.logs.collectives.stall import stall_candidates
 from serried.diagnose.causes.logs.collectives.timeout import timeout_candidates
 from serried.diagnose.causes.logs.connection import connection_candidates
 from serried.diagnose.causes.logs.device import device_candidates
-from serried.diagnose.causes.logs.ends.process import process_candidates
+from serried.diagnose.causes.logs.ends.exits import exit_candidates, stop_candidates
+from serried.diagnose.causes.logs.ends.told import told_ends
 from serried.diagnose.causes.logs.exception import exception_candidates
 from serried.diagnose.causes.logs.inputs import input_candidates
 from serried.diagnose.causes.logs.meaning import Standing
@@ -56,7 +57,9 @@ _FAMILIES = (
     disagreement_candidates,
     input_candidates,
     exception_candidates,
-    process_candidates,
+    told_ends,
+    exit_candidates,
+    stop_candidates,
     node_candidates,
     connection_candidates,
     startup_candidates,
@@ -176,7 +179,7 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
         not ranks
         or any("tasks" in sign.facts and sign.code for sign in ends)
         or (len(ranks) > 1 and not is_told_at_once)
-        or any(_code(sign) in _not_own(told) for sign in ends)
+        or any(sign.end_code in _not_own(told) for sign in ends)
     ):
         return cause
     shown = (*cause.quotes, *quotes(ends))
@@ -198,11 +201,6 @@ def _not_own(told: LoggedSigns) -> Sequence[int]:
     is_watched = told.first("timeout", "taken_down", "dump_signal") is not None
     is_own_abort = told.first("native_abort") is not None and not is_watched
     return [code for code in KILLS if code != -6 or not is_own_abort]
-
-
-def _code(sign: Sign) -> int | None:
-    signal = sign.facts.get("signal")
-    return -signal if isinstance(signal, int) else sign.code
 
 
 def _standing(told: LoggedSigns, each: RankedCause, waits: Sequence[RankedCause]) -> int:

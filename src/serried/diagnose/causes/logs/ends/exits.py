@@ -138,14 +138,8 @@ def _ends(told: LoggedSigns) -> list[Sign]:
 def _is_stop_of_rest(sign: Sign, ends: Sequence[Sign]) -> bool:
     """Tells whether a SIGTERM is the launcher's, which stops the ranks that are left of a job."""
     stop = _SIGNALS["SIGTERM"]
-    is_stop = _code(sign) == stop and sign.kind != "first_failure"
-    return is_stop and any(_code(other) not in (None, stop) for other in ends)
-
-
-def _code(sign: Sign) -> int | None:
-    """Returns the code of an end, that of a signal below 0."""
-    signal = sign.facts.get("signal")
-    return -signal if isinstance(signal, int) else sign.code
+    is_stop = sign.end_code == stop and sign.kind != "first_failure"
+    return is_stop and any(other.end_code not in (None, stop) for other in ends)
 
 
 def _is_told_elsewhere(told: LoggedSigns, sign: Sign) -> bool:
@@ -208,7 +202,7 @@ def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:
     how = str(sign.facts.get("how") or "").capitalize()
     code = _SIGNALS.get(name, sign.code if sign.code is not None else 0)
     if isinstance(sign.facts.get("signal"), int):
-        code = _code(sign) or 0
+        code = sign.end_code or 0
     if code - ALL_CODES in (-6, -7, -9, -11, -15):  # Python's own negative code as a byte
         code -= ALL_CODES
     elif code > FIRST_OF_SIGNALS:
