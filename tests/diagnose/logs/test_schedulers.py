@@ -175,6 +175,16 @@ def test_tasks_that_slurm_kills_after_another_ended_by_itself_are_not_accused(
     assert (before.kind, before.ranks) == ("rank_killed", (4, 5, 6, 7))
 
 
+def test_in_a_list_of_exit_codes_the_killed_rank_is_named_and_no_first(tmp_path: Path) -> None:
+    """Whoever wrote the list put the ranks in their order, not in that of their ends."""
+    codes = [1, 0, 137, 1]
+    rows = "".join(f"rank {rank} exit code {code}\n" for rank, code in enumerate(codes))
+    assert told(tmp_path, rows).causes[0].ranks == (2,)
+    found = told(tmp_path, rows.replace("137", "2"))
+    assert [cause.ranks for cause in found.causes] == [None]
+    assert told(tmp_path, "rank 0: exit code 0\nrank 1: exit code 0\n").causes == ()
+
+
 def test_an_abort_of_mpi_stands_before_the_signal_that_stops_the_rest(tmp_path: Path) -> None:
     rows = "n1: rank 27419 died from signal 6\nn2: rank 48107 died from signal 15\n"
     found = told(tmp_path, rows).causes[0]

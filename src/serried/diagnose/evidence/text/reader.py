@@ -91,6 +91,7 @@ _WORD = re.compile(r"\s*\S+")
 MOST_PARTS = 20
 """Lines that are joined to one: a mismatch of two calls has some 900 letters."""
 _DIGITS = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_ZERO = re.compile(r"(?<![\d.])0(?![\d.])")
 MOST_SHAPES = 20_000
 """Shapes of lines, numbers left out, that are remembered to say nothing."""
 MOST_UNDATED = 1000
@@ -153,8 +154,9 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 def _of_line(
     line: LogLine, silent: set[str], reports: Iterable[Callable[[LogLine], Iterator[Sign]]]
 ) -> Iterator[Sign]:
-    # A job repeats its lines with other numbers; what said nothing once is not asked again.
-    shape = _DIGITS.sub("0", line.text)
+    # A job repeats its lines with other numbers; what said nothing once is not asked again. A code
+    # of 0 says nothing, any other may.
+    shape = _DIGITS.sub("0", _ZERO.sub("none", line.text))
     if shape not in silent:
         signs = [sign for read in _READERS for sign in read(line)]
         yield from signs or marked_signs(line)

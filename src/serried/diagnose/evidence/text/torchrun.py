@@ -44,6 +44,11 @@ _PATTERNS = (
         r"(?:(?:crashed|exited) with (?:exit )?code (?P<code>-?\d+)|"
         r"died from signal (?P<signal>\d+))",
     ),
+    Pattern(  # a list that somebody made, whose order tells nothing
+        "task_exit",
+        r"^\s*(?:global )?[rR]ank[ =:]?(?P<rank>\d+)[:,]?\s+(?:exit|return)[ _]?code[ =:]{1,2}"
+        r"(?P<code>-?[1-9]\d*)\s*$",
+    ),
     Pattern(
         "exit",
         r"\b[rR]ank (?P<rank>\d+)(?: \([^)]{1,40}\))?:? (?:was |has |got )?"

@@ -33,7 +33,7 @@ _PATTERNS = (
     Pattern("sxid", r"SXid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<code>\d+), (?P<what>.*)"),
     Pattern(
         "bus",
-        r"(?:GPU (?P<pci>[0-9a-fA-F:.]+).*?)?(?:has )?fallen off the bus",
+        r"(?:GPU (?P<pci>[0-9a-fA-F:.]+[0-9a-fA-F]).*?)?(?:has )?fallen off the bus",
     ),
     Pattern(
         "gsp",
