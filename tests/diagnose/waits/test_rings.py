@@ -7,6 +7,7 @@ import pytest
 from serried.diagnose.causes.hang import cause_of
 from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.order import HowStrayed, deviations
 from serried.diagnose.waits.root import RootKind
 from serried.diagnose.waits.roots import roots
 
@@ -89,3 +90,41 @@ def test_sends_that_cross_in_the_first_step_are_the_programs_and_no_ranks_fault(
 def test_sends_that_cross_in_a_later_step_are_charged_to_the_later_stage_of_each_pair() -> None:
     both = roots(wait_graph(crossing(is_first_step=False)))
     assert [root.ranks for root in both] == [(2,), (3,)]
+
+
+def halo(to_next: int | None) -> JobState:
+    """Four ranks in a row that exchange both ways; in its third step rank 1 does not with its next.
+
+    With ``to_next`` it sends there, to that rank instead; else it leaves that exchange out.
+    """
+    world = JobGroup("world", "world", (0, 1, 2, 3))
+    states = []
+    for rank in range(4):
+        issued: list[RankOperation] = []
+        for step in range(3):
+            peers = [peer for peer in (rank - 1, rank + 1) if 0 <= peer < 4]
+            is_odd = rank == 1 and step == 2
+            for peer in peers[:1] if is_odd and to_next is None else peers:
+                to = to_next if is_odd and peer == 2 and to_next is not None else peer
+                issued += [RankOperation("send", "world", peer=to, is_finished=True)]
+                issued += [RankOperation("recv", "world", peer=peer, is_finished=True)]
+        if rank == 1 and to_next is None:  # it goes on to its next step
+            issued += [
+                RankOperation("send", "world", peer=0),
+                RankOperation("recv", "world", peer=0),
+            ]
+        at = -2 if rank == 1 and to_next is not None else -1
+        issued[at] = issued[at]._replace(is_finished=False)
+        states.append(RankState(rank, issued=tuple(issued), counts={}, doing=issued[at]))
+    return JobState.of(4, [world], states)
+
+
+@pytest.mark.parametrize(
+    ("to_next", "departure"), [(None, HowStrayed.SKIPPED), (3, HowStrayed.OTHER_GROUP)]
+)
+def test_an_exchange_left_out_is_told_from_one_with_another_rank(
+    to_next: int | None, departure: HowStrayed
+) -> None:
+    """The ends of the row have one neighbour and depart from nothing."""
+    [found] = deviations(halo(to_next))
+    assert (found.rank, found.departure, found.expected) == (1, departure, ("+1 world", "send"))

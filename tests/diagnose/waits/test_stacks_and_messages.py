@@ -323,3 +323,11 @@ def test_who_never_sent_waits_for_no_message_whatever_the_first_of_a_barrier_cou
     root = found(left, {0: monitored, 1: monitored, 2: READING})
     assert root is not None
     assert (root.kind.value, root.ranks) == ("stuck_in_user_code", (2,))
+
+
+def test_who_is_stopped_is_the_root_though_nobody_is_seen_to_wait() -> None:
+    left = stood(*[("idle", RING)] * 4)
+    left.process_states = {0: "S", 1: "S", 2: "T", 3: "S"}
+    assert root_of(left) == (2,)
+    left.process_states = dict.fromkeys(range(4), "T")
+    assert root_of(left) is None

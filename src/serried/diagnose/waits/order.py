@@ -20,7 +20,7 @@ from enum import Enum
 from typing import TypeVar
 
 from serried.diagnose.job_state.stages import stages_of
-from serried.diagnose.job_state.state import JobState, RankOperation, RankState
+from serried.diagnose.job_state.state import MESSAGES, JobState, RankOperation, RankState
 from serried.diagnose.waits.offsets import offset
 
 MOST_CONTEXT = 64
@@ -247,11 +247,21 @@ def _departures(orders: Mapping[int, Order]) -> Iterator[Deviation]:
             for steps in [s for s in active if len(s) > position and s[position] != usual]:
                 is_last = len(steps) == position + 1
                 for rank in active.pop(steps):
+                    if _has_own_way(steps, position, usual):
+                        continue
                     operation = orders[rank][position][1]
                     departure = _departure(steps[position:], normal[position:], before)
                     yield Deviation(rank, departure, operation, usual, by_peers, position, is_last)
         active = {steps: ranks for steps, ranks in active.items() if len(steps) > position}
         position += 1
+
+
+def _has_own_way(steps: Sequence[Step], position: int, usual: Step) -> bool:
+    """Tells whether a rank never sends or receives as its peers do there, but does so repeatedly.
+
+    The ends of a row have one neighbour, where all others have two.
+    """
+    return usual[1] in MESSAGES and usual not in steps and steps.count(steps[position]) > 1
 
 
 def _usual(ways: Mapping[Step, int], before: Sequence[Step]) -> tuple[Step | None, bool]:
@@ -284,6 +294,11 @@ def _departure(
         return HowStrayed.EXTRA
     if found[0][0] == expected[0][0]:
         return HowStrayed.OTHER_OPERATION
+    if len(found) > 1 and found[0][1] == expected[0][1] in MESSAGES:
+        if found[1] == (expected[1] if len(expected) > 1 else None):
+            return HowStrayed.OTHER_GROUP  # to another peer, and then on as the others
+        if found[0] in before:
+            return HowStrayed.SKIPPED  # what comes later in every step
     if found[0] in expected:
         # It is some operations ahead: those between were left out.
         return HowStrayed.SKIPPED

@@ -63,7 +63,7 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
     """Returns the roots of a hang, the surest and most waited for first; () where all go on."""
     ends = knots(graph)
     if not ends and not graph.waiting:
-        return tuple(_apart(graph))
+        return tuple(_stopped(graph)) or tuple(_apart(graph))
     strayed = {each.rank: each for each in deviations(graph.state)}
     found = [*_mismatched(graph, strayed), *_hidden(graph)]
     accused = {rank for root in found for rank in root.ranks or ()}
@@ -81,6 +81,7 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
         # Those who only did not come may wait for messages of whoever strayed.
         found = [*_of_inner(graph, strayed)] or found
         found = [*left_pipeline(graph)] or found
+        found = found if any(root.ranks for root in found) else [*_stopped(graph)] or found
     if not found:
         found += [*_odd(graph)] or [*_apart(graph)]
     elif all(root.kind is RootKind.SILENT for root in found):
@@ -117,6 +118,15 @@ def _dead_apart(graph: WaitGraph) -> Iterator[Root]:
     if dead:
         waiters = tuple(rank for rank in graph.waiting if rank not in dead)
         yield Root(RootKind.DEAD, dead, 0.9, waiters)
+
+
+def _stopped(graph: WaitGraph) -> Iterator[Root]:
+    """Yields those that a signal stopped where all others live, though no wait for them shows."""
+    ranks = graph.state.ranks
+    stopped = tuple(r.rank for r in ranks if r.condition is RankCondition.STOPPED)
+    alive = tuple(r.rank for r in ranks if r.condition is RankCondition.RUNNING)
+    if stopped and len(stopped) + len(alive) == len(ranks) > len(stopped):
+        yield Root(RootKind.STOPPED, stopped, 0.85, alive)
 
 
 def _apart(graph: WaitGraph) -> Iterator[Root]:
@@ -371,7 +381,8 @@ def _of_deviation(deviation: Deviation) -> RootKind:
     expected = deviation.expected[1]
     if expected not in MESSAGES:
         return _OF_DEPARTURE[deviation.departure]
-    if deviation.operation.op == expected:
+    is_ahead = deviation.departure is HowStrayed.SKIPPED
+    if deviation.operation.op == expected and not is_ahead:
         return RootKind.WRONG_PEER
     if deviation.departure in (HowStrayed.EXTRA, HowStrayed.SWAPPED):
         return RootKind.OUT_OF_SCHEDULE
