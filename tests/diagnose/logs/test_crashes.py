@@ -158,3 +158,33 @@ def test_an_error_of_a_switch_is_told_in_words_and_not_by_its_registers() -> Non
     xid = "NVRM: Xid (PCI:0000:4c:00): 94, Contained: SM (0x1). RST: No, D-RST: No"
     assert [cause.kind for cause in causes(data, harmless, xid)] == ["hw_xid", "hw_sxid"]
     assert causes(data)[0].kind == "hw_sxid"
+
+
+def test_the_signal_that_a_launcher_passes_on_stopped_it_first() -> None:
+    closing = "WARNING:elastic.multiprocessing.api:Sending process 44 closing signal {}"
+    begins = "Traceback (most recent call last):"
+    frame = '  File "/env/torch/distributed/launch.py", line 193, in <module>'
+    [cause] = causes(closing.format("SIGHUP"), begins, frame)
+    assert cause.cause_class == CauseClass.EXTERNAL_STOP
+    [cause] = causes(closing.format("SIGTERM"))
+    assert (cause.cause_class, cause.kind) == (CauseClass.EXCEPTION, "exit_code")
+    assert causes(closing.format("SIGTERM"), "INFO: will restart worker group") == []
+
+
+def test_a_summary_whose_first_failure_is_cut_off_accuses_nobody() -> None:
+    rows = ("Other Failures:", "[1]:", "  rank: 1 (local_rank: 1)", "  exitcode: 1 (pid: 58)")
+    [cause] = causes(*rows)
+    assert (cause.kind, cause.ranks) == ("exit_code", None)
+
+
+@pytest.mark.parametrize("condition", ["`i < n`", "i < n"])
+def test_a_kernels_check_is_quoted_with_and_without_its_marks(condition: str) -> None:
+    [cause] = causes(f"/aten/IndexKernel.cu:142: thread: [44,0,0] Assertion {condition} failed.")
+    assert cause.verdict.values["condition"] == "i < n"
+
+
+def test_a_scale_of_the_loss_that_shrinks_to_nothing_is_one_of_numbers() -> None:
+    row = "Gradient overflow. Skipping step, loss scaler 0 reducing loss scale to {}"
+    assert causes(row.format("131072.0")) == []
+    for told in (row.format("8.16e-202"), "ValueError:Network outputs is NAN! Stop Training"):
+        assert [cause.cause_class for cause in causes(told)] == [CauseClass.NUMERICS]

@@ -177,6 +177,7 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
     is_told_at_once = len({sign.quote for sign in ends}) == 1
     if (
         not ranks
+        or all(sign.kind == "other_failure" for sign in ends)  # the first one is cut off
         or any("tasks" in sign.facts and sign.code for sign in ends)
         or (len(ranks) > 1 and not is_told_at_once)
         or any(sign.end_code in _not_own(told) for sign in ends)

@@ -12,11 +12,14 @@ from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
-from serried.diagnose.whom import speaker_named
+from serried.diagnose.whom import named, speaker_named
 from serried.finding import Sentence, said
 
 LONGEST_TEXT = 200
 _READ_ON = said("give the lines after it too: the last line of a traceback names the error")
+_READ_NEXT = said(
+    "give the lines after it too: the launcher names the process that failed, or the signal"
+)
 _READ_LINE = said("read that line and those before it in the log of the process that wrote it")
 _ITS_LOG = said(
     "read that rank's own log: torchrun writes one for each with --log-dir logs --redirects 3, "
@@ -51,6 +54,7 @@ def vague_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
             ),
             _ITS_LOG,
         )
+    yield from _of_launcher_alone(told)
     if marked := told.of("marked"):
         first = next((sign for sign in marked if "topic" in sign.facts), marked[0])
         topic = first.facts.get("topic")
@@ -66,6 +70,25 @@ def vague_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
             ),
             _READ_LINE,
         )
+
+
+def _of_launcher_alone(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields that processes ended, where a launcher's lines are cut off before what began it."""
+    if told.first("first_failure", "restarted") is not None:
+        return
+    if others := told.of("other_failure"):
+        ranks = {rank for sign in others if (rank := told.rank(sign.speaker)) is not None}
+        verdict = said(
+            "a process failed, and {who} beside it; which was the first is not in these lines",
+            who=named(ranks),
+        )
+        yield _cause(told, others[0], CauseClass.EXCEPTION, "exit_code", verdict, _ITS_LOG)
+    elif closing := told.of("closing"):
+        verdict = said(
+            "the launcher ended its processes: one of them had failed, or the launcher was "
+            "stopped itself; these lines do not tell which"
+        )
+        yield _cause(told, closing[0], CauseClass.EXCEPTION, "exit_code", verdict, _READ_NEXT)
 
 
 def _cut(told: LoggedSigns, sign: Sign) -> RankedCause:

@@ -66,7 +66,8 @@ _PATTERNS = (
         r"(?P<value>nan|NaN|NAN)\b",
     ),
     Pattern("nan", r"[Nn]on-finite (?:grad\w*|loss\w*|value\w*)|not finite: "),
-    Pattern("nan", r"[Gg]rad(?:ient)?[_ ]?norm is (?:nan|NaN)|loss scale to 0\.0\b"),
+    Pattern("nan", r"[Gg]rad(?:ient)?[_ ]?norm is (?:nan|NaN)"),
+    Pattern("nan", r"loss scale to (?:0\.0\b|\d(?:\.\d+)?e-\d)"),  # apex knows no least one
     Pattern("nan", r"OVERFLOW! .*Attempted loss scale: [01](?:\.0)?,"),
     Pattern(
         "nan",
@@ -74,7 +75,9 @@ _PATTERNS = (
         r"(?:found|detected|encountered|occur)",
     ),
     Pattern(
-        "nan", r"(?:loss|Loss|gradients?|logits) (?:is|are|contains?|became|has) (?:NaN|nan|inf)"
+        "nan",
+        r"(?:[lL]oss|gradients?|logits|[oO]utputs?) (?:is|are|contains?|became|has) "
+        r"(?:NaN|NAN|nan|inf)",
     ),
     Pattern("nan", r"(?P<own>probability tensor) contains either `inf`, `nan`"),
     Pattern("nan", r"Current loss scale already at minimum|Unexpected result (?:nan|inf)\b"),

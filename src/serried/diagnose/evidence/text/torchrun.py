@@ -109,6 +109,8 @@ _PATTERNS = (
     Pattern("closing", r"Sending process (?P<pid>\d+) closing signal (?P<name>SIG\w+)"),
     Pattern("closing", r"Unable to shutdown process (?P<pid>\d+) via (?P<name>SIG\w+)"),
 )
+_PASSED_ON = ("SIGHUP", "SIGINT")
+"""Signals that torch's launcher sends its processes only after it got them itself."""
 _TRAINERS = re.compile(r"trainer process with rank=\[([\d, ]{1,2000})\] was aborted")
 """Paddle's launcher names every trainer that ended."""
 _SUMMARY = re.compile(
@@ -136,6 +138,8 @@ def exits(line: LogLine) -> Iterator[Sign]:
         if sign.kind == "agent_signal" and "signal" not in sign.text:
             continue
         yield _numbered(sign) if sign.kind == "agent_signal" else sign
+        if sign.kind == "closing" and sign.facts.get("name") in _PASSED_ON:
+            yield _numbered(replace(sign, kind="agent_signal"))
     if found := _TRAINERS.search(line.text):
         for rank in re.findall(r"\d{1,6}", found[1]):
             speaker = replace(line.speaker, rank=int(rank), numbering=Numbering.GLOBAL)

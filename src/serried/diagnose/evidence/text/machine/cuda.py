@@ -65,7 +65,7 @@ _PATTERNS = (
     ),
     Pattern(
         "assertion",
-        r"(?<![\w.])(?P<file>[\w.]+\.cuh?):\d+:.*Assertion `(?P<condition>.*?)` failed",
+        r"(?<![\w.])(?P<file>[\w.]+\.cuh?):\d+:.*Assertion `?(?P<condition>.*?)`? failed",
     ),
     Pattern("assertion", r"device-side assert(?: triggered)?(?!ions?\b)"),
     Pattern(
