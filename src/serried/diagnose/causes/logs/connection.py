@@ -133,6 +133,7 @@ _MEANINGS = (
         "network",
         Standing.WAITS,
         (
+            said("NCCL's connection to {peer} failed: {why}"),
             said("NCCL's connection between two ranks failed: {why}"),
             said("NCCL's connection between two ranks failed"),
         ),

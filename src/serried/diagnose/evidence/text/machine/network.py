@@ -2,8 +2,8 @@
 
 Signs: ``ib`` (a send or receive failed: facts ``peer``, ``status``), ``ib_device``, ``port_down``,
 ``port_in_use`` (fact ``port``), ``dns`` (fact ``name``), ``no_route``, ``refused``, ``interface``,
-``socket`` (NCCL's sockets), ``nccl_remote``, ``nccl_system``, ``nccl_internal``, ``reset`` (a
-peer went away; it follows from something else as a rule).
+``socket`` (NCCL's sockets: facts ``peer``, ``why``), ``nccl_remote``, ``nccl_system``,
+``nccl_internal``, ``reset`` (a peer went away; it follows from something else as a rule).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "NET/IB : Got completion from peer 10.0.0.122<39138> with error 12, opcode 0, len 0"
@@ -58,9 +58,10 @@ _PATTERNS = (
     Pattern("no_route", r"No route to host|Network is unreachable|errno: 113\b"),
     Pattern(
         "socket",
+        r"^(?:(?=.*?\b(?:from|to|peer) (?P<peer>[\w.:%\-]+)<\d+>))?.*?"
         r"(?:socketProgress|socketStartConnect|ncclSocket\w*|Call to (?:connect|recv|send|bind))"
         r".*?(?P<why>Connection (?:timed out|refused|closed by remote peer|reset by peer)|"
-        r"Broken pipe|failed.*)",
+        r"Broken pipe|failed(?! ?: (?:Connection|Broken)).*)",
     ),
     Pattern("socket", r"Net ?: [Cc]onnect.*failed|NET/Socket.*(?:fail|error|timed out)"),
     Pattern("socket", r"(?:socket|Socket) (?:recv|send|connect|accept) failed"),
