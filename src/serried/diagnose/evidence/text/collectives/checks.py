@@ -150,6 +150,13 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
         )
     elif "Detected mism" in text:
         yield Sign("fingerprints_cut", line.quote, line.speaker, line.time)
+    yield from _barrier_signs(line, text)
+    yield from _analysis_signs(line, text)
+    yield from first_signs(_ALL, line)
+
+
+def _barrier_signs(line: LogLine, text: str) -> Iterator[Sign]:
+    """Yields what a monitored barrier says: who did not come, or that it was late or broken."""
     if absent := _ABSENT.search(text):
         facts: dict[str, object] = {"ranks": _ranks(absent["ranks"])}
         limit = CollectiveFacts(_BARRIER, timeout_ms=whole_number(absent["ms"]))
@@ -161,13 +168,17 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
         facts = {"ranks": _ranks(broken["first"]), "waiter": whole_number(broken["waiter"])}
         limit = CollectiveFacts(_BARRIER)
         yield Sign("barrier_broken", line.quote, line.speaker, line.time, limit, facts=facts)
+
+
+def _analysis_signs(line: LogLine, text: str) -> Iterator[Sign]:
+    """Yields what torch's analysis of ranks out of step says, and who it says is behind."""
     if _LAG_BEGINS in text or "didn't join collective" in text or "didn't finish coll" in text:
         yield from _desync(line)
     if at := _DESYNC_AT.search(text):
         awaited = CollectiveFacts(at["op"], seq=whole_number(at["seq"]))
         yield Sign("timeout", line.quote, line.speaker, line.time, awaited)
     if lagging := _LAGGING.search(text):
-        facts = {"ranks": _ranks(lagging["ranks"])}
+        facts: dict[str, object] = {"ranks": _ranks(lagging["ranks"])}
         yield Sign("not_joined", line.quote, line.speaker, line.time, facts=facts)
     if missing := _SAID_ABSENT.search(text):
         facts = {"ranks": _ranks(missing["ranks"] or missing["awaited"] or missing["listed"])}
@@ -178,7 +189,6 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
     elif missing := _NOT_JOINED.search(text):
         facts = {"ranks": _ranks(missing["ranks"])}
         yield Sign("analysed_missing", line.quote, line.speaker, line.time, facts=facts)
-    yield from first_signs(_ALL, line)
 
 
 def _desync(line: LogLine) -> Iterator[Sign]:

@@ -97,7 +97,7 @@ class RasReport:
         elif found := _OP.search(line.text):
             self._op, self._counts, self._listed = found[1], [], []
         elif _STATUS.search(line.text):
-            group = CollectiveFacts(group=f"comm {self._comm}" if self._comm else None)
+            group = CollectiveFacts(group=self._group)
             yield Sign("ras_status", line.quote, line.speaker, line.time, group)
             return
         elif counts := [_count(found) for found in _COUNT.finditer(line.text)]:
@@ -131,6 +131,11 @@ class RasReport:
             self._sizes[found["group"]] = int(found["size"])
 
     @property
+    def _group(self) -> str | None:
+        """The communicator as signs call it; None before the first is told."""
+        return f"comm {self._comm}" if self._comm else None
+
+    @property
     def _is_part(self) -> bool:
         """Whether the communicator holds a part of the job, so that its ranks are not the job's."""
         most = max([self._gpus or 0, *self._sizes.values()])
@@ -140,13 +145,13 @@ class RasReport:
         known = tuple(rank for rank in ranks if self._size is None or rank < self._size)
         if known:
             facts: dict[str, object] = {"ranks": known, "is_part": self._is_part}
-            group = CollectiveFacts(group=f"comm {self._comm}" if self._comm else None)
+            group = CollectiveFacts(group=self._group)
             yield Sign("ras_absent", line.quote, line.speaker, line.time, group, facts=facts)
 
     def _sign(self, line: LogLine) -> Sign:
         most = max(self._counts)
         op = None if self._op == _ANY else self._op
-        facts = CollectiveFacts(op, seq=most[1], group=f"comm {self._comm}" if self._comm else None)
+        facts = CollectiveFacts(op, seq=most[1], group=self._group)
         return Sign(
             "ras_counts",
             line.quote,
