@@ -128,3 +128,12 @@ def test_stacks_whose_rank_nothing_tells_are_not_passed_over(name: str, tmp_path
     (tmp_path / name).write_text(stack, "utf-8")
     [note] = diagnosed(gather([tmp_path])).notes
     assert f"{name} holds the stacks of a process, and nothing tells its rank" in str(note)
+
+
+def test_many_logs_are_read_with_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serried.diagnose.gather.TOLD_EVERY", 1000)
+    for rank in range(8):
+        (tmp_path / f"log_{rank}.log").write_text("step 5\n" * 50, "utf-8")
+    told: list[str] = []
+    gather([tmp_path], lambda sentence: told.append(str(sentence)))
+    assert told == [f"0.0 GB of {count} logs are read" for count in (3, 6)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from serried.diagnose.evidence.attempt import earlier_files, is_of_attempt, parted
 from serried.diagnose.evidence.launches import last_launch
-from serried.diagnose.evidence.log_file import LogFile, file_speaker
+from serried.diagnose.evidence.log_file import TOLD_EVERY, LogFile, file_speaker
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.numbers import is_of_one_launcher, numbered_by_launchers
 from serried.diagnose.evidence.quote import Numbering, Quote
@@ -108,6 +108,7 @@ class _Reading:
     steps: StepLines = field(default_factory=StepLines)
     going_on: GoingOn = field(default_factory=GoingOn)
     num_lines: int = 0
+    num_bytes: int = 0
     notes: list[Sentence] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
 
@@ -122,9 +123,21 @@ class _Reading:
         self.told[file] = [*_own_log(log), *heard_of, *heard.stacks.signs()]
         self.notes += _restarts(name, self.told[file])
         self.num_lines += log.num_lines
+        self._count(log.num_bytes, hear)
         self.notes += (odd := _odd(log))
         if not (log.num_bytes or odd or is_of_attempt(file)):
             self.empty.append(name)
+
+    def _count(self, num_bytes: int, hear: Listener) -> None:
+        """Counts what logs hold, and says so where many of them are as long as one long log."""
+        before, self.num_bytes = self.num_bytes, self.num_bytes + num_bytes
+        if num_bytes < TOLD_EVERY and self.num_bytes // TOLD_EVERY > before // TOLD_EVERY:
+            gigabytes, count = self.num_bytes / 1e9, len(self.told)
+            hear(
+                said(
+                    "{gigabytes:.1f} GB of {count} logs are read", gigabytes=gigabytes, count=count
+                )
+            )
 
 
 def _of_earlier(

@@ -105,5 +105,5 @@ def test_what_came_of_hosts_lies_apart_and_those_of_which_nothing_came_are_named
     away = problems.pop(names[4])
     assert "timed out" in away or "No route to host" in away
     assert not problems
-    assert "of 2 hosts" in out
+    assert "from 2 of 5 hosts" in out
     assert f"{names[2]}: nothing whole came: ssh: connect to host {names[2]} port 22" in err

@@ -71,9 +71,9 @@ def collect(
         sources, output, lambda each: click.echo(_told(each, lang), err=True)
     )
     told = said(
-        "{files} files of {hosts} hosts, {size}, are in {folder}; next: serried diagnose {folder}",
-        files=sum(len(each.files) for each in found.hosts),
-        hosts=len(found.hosts) - len(found.failed),
+        "{size} from {sent} of {asked} hosts is in {folder}; next: serried diagnose {folder}",
+        sent=len(found.hosts) - len(found.failed),
+        asked=len(found.hosts),
         size=bytes_text(sum(each.size_bytes for each in found.hosts)),
         folder=output,
     )
