@@ -42,7 +42,9 @@ def test_a_wait_in_the_users_own_line_is_a_message_where_line_and_gloo_say_so(
 
 def test_a_name_that_holds_both_messages_needs_gloos_word() -> None:
     stack = at(40, "send_forward_recv_backward")
-    assert MessageSites({2: stack}, {}, {}, AXES).operation(2) is None
+    sites = MessageSites({2: stack}, {}, {}, AXES)
+    assert sites.operation(2) is not None  # it waits, whichever it is
+    assert sites.peer(2) is None
     sites = MessageSites({2: stack}, {2: "recv"}, {}, AXES)
     assert (sites.operation(2), sites.peer(2)) == ("recv", 4)
 

@@ -13,8 +13,11 @@ RANKS = (0, 1, 2, 3)
 STEP_NS = 50_000_000
 
 
-def told(rounds: int, late_ns: int) -> list[Cause]:
-    """Returns what is said where rank 2 comes ``late_ns`` after the others in each round."""
+def told(rounds: int, late_ns: int, members: tuple[int, ...] = RANKS) -> list[Cause]:
+    """Returns what is said where rank 2 comes ``late_ns`` after the others in each round.
+
+    Of ``members`` of the group that are not of RANKS there is no dump.
+    """
 
     def issued(rank: int) -> tuple[RankOperation, ...]:
         late = late_ns if rank == 2 else 0
@@ -24,8 +27,8 @@ def told(rounds: int, late_ns: int) -> list[Cause]:
         )
 
     state = JobState.of(
-        len(RANKS),
-        [JobGroup("world", "world", RANKS)],
+        len(members),
+        [JobGroup("world", "world", members)],
         [RankState(rank, issued=issued(rank)) for rank in RANKS],
     )
     return list(causes(Evidence(state=state)))
@@ -43,3 +46,7 @@ def test_few_rounds_little_time_or_a_time_slice_of_a_core_name_nobody(
     rounds: int, late_ns: int
 ) -> None:
     assert told(rounds, late_ns) == []
+
+
+def test_nobody_is_slow_for_sure_who_meets_a_rank_that_left_no_dump() -> None:
+    assert told(32, 20_000_000, members=(*RANKS, 4)) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -67,6 +68,22 @@ def test_nobody_left_early_where_another_is_there_too_or_works(
 ) -> None:
     named = list(left_pipeline(wait_graph(state(list(stacks)))))
     assert bool(named) == (stacks.count(None) == 1 and stacks.count(WAITING) == 2)
+
+
+def test_who_gave_up_in_a_message_waited_for_one_and_who_gave_up_elsewhere_may_not_have() -> None:
+    ranks = [
+        RankState(rank, gave_up=True, counts={}, doing=RankOperation("send", peer=rank + 1))
+        for rank in range(3)
+    ]
+    late = RankState(3, gave_up=True, doing=BARRIER, counts={"world": 1})
+    world = JobGroup("world", "world", tuple(range(4)))
+    job = JobState.of(4, [world], [*ranks, late], axes=(("pp", 4),))
+    [root] = roots(wait_graph(job))
+    assert (root.kind.value, root.ranks) == ("left_pipeline_early", (3,))
+    elsewhere = JobState.of(
+        4, [world], [*ranks[:2], replace(ranks[2], doing=None), late], axes=(("pp", 4),)
+    )
+    assert not list(left_pipeline(wait_graph(elsewhere)))
 
 
 def test_of_two_stages_or_several_pipelines_nothing_tells_who_is_early() -> None:

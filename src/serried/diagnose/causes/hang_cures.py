@@ -74,6 +74,13 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
         ),
         NEVER_MEET,
     ),
+    RootKind.LEFT_ORDER: (
+        said(
+            "look why that rank left out the rest of its step or did more than its peers: an "
+            "exception that it passes over, or a loop of another length"
+        ),
+        NEVER_MEET,
+    ),
     RootKind.OTHER_LINE: (
         said("compare the two lines: the source and the group have to be the same on all ranks"),
     ),

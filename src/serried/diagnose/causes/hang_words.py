@@ -121,6 +121,15 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
         )
     if root.crossed is not None:
         return _crossed(name, root)
+    if root.line_apart is not None:
+        return said(
+            "{who} called {what} from {place} and its peers from {other}, where by the order so "
+            "far all call it: it has left their order",
+            who=name,
+            what=operation_named(root.line_apart.operation),
+            place=str(root.line_apart.line),
+            other=str(root.line_apart.others),
+        )
     if root.odd_call is not None:
         return said(
             "{who} called {what} at {place} and all its peers at {other}, from which it came "

@@ -42,13 +42,15 @@ class MessageSites:
         self._texts = texts
         self._stages = axes.get("pp", 1)
         self._stride = _stride(axes)
+        self._unsure: set[int] = set()
         self._operations = {
             rank: op
             for rank, stack in stacks.items()
-            if (op := operation_of(stack) or self._told(stack, gave_up.get(rank)))
+            if (op := operation_of(stack) or self._told(rank, stack, gave_up.get(rank)))
         }
         self._callers: dict[Site, set[Site]] = defaultdict(set)
-        stacks = {r: s for r, s in stacks.items() if self._operations.get(r) in MESSAGES}
+        told = {r for r, op in self._operations.items() if op in MESSAGES} - self._unsure
+        stacks = {rank: stack for rank, stack in stacks.items() if rank in told}
         for stack in stacks.values():
             lines = [site for site, _ in _lines(stack)]
             for inner, outer in pairwise(lines):
@@ -65,7 +67,11 @@ class MessageSites:
         self._way_at = directions(seen, self._stages - 1, ways) if self._stages > 1 else {}
 
     def operation(self, rank: int) -> str | None:
-        """Returns the collective or message that a rank's stack waits in; None where none shows."""
+        """Returns the collective or message that a rank's stack waits in; None where none shows.
+
+        Where a name holds both messages, and nothing tells for which of them it waits, its peer is
+        not told either.
+        """
         return self._operations.get(rank)
 
     def peer(self, rank: int) -> int | None:
@@ -81,16 +87,18 @@ class MessageSites:
         text = self._texts.get(self._at.get(rank, ("", 0)), "tag")
         return _TAG.search(text) is not None
 
-    def _told(self, stack: tuple[Frame, ...], gave_up: str | None) -> str | None:
+    def _told(self, rank: int, stack: tuple[Frame, ...], gave_up: str | None) -> str | None:
         """Returns the message that the user's own line waits in, as gloo's words or names tell."""
         if not stack or not stack[0].is_users:
             return None
         for site, function in _lines(stack):
             text = f"{function} {self._texts.get(site, '')}"
             named = {word.lower() for word in _NAMED.findall(text.replace("_", " "))}
+            if named and gave_up:
+                return gave_up if gave_up in named else None
             if named:
-                told = {gave_up} & named if gave_up else named
-                return told.pop() if len(told) == 1 else None
+                self._unsure |= {rank} if len(named) > 1 else set()
+                return min(named)
         return None
 
     def _line(self, stack: tuple[Frame, ...]) -> tuple[Site, int | None] | None:

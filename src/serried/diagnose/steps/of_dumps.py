@@ -12,7 +12,7 @@ the same collectives come round again and again, and one round of them is taken 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,8 @@ _OFF = 2.0
 def steps_of_state(state: JobState) -> JobSteps | None:
     """Returns the rounds of the ranks that issue equal collectives; None where too few are known.
 
-    Of several kinds of ranks, as pipeline stages are, those with the most are judged.
+    Of several kinds of ranks, as pipeline stages are, those with the most are judged. Nobody knows
+    of one that meets a rank of which nothing is known how long it waited there.
     """
     issued = {rank.rank: _timed(rank.issued) for rank in state.ranks}
     kinds = {group.name: group.kind for group in state.groups}
@@ -52,6 +53,7 @@ def steps_of_state(state: JobState) -> JobSteps | None:
     if not alike:
         return None
     signs, ranks = max(alike.items(), key=lambda each: (len(each[1]), len(each[0])))
+    ranks = _without_partners_of_the_silent(state, issued, ranks)
     round_ = _period(signs)
     if len(ranks) < 2 or not round_ or len(signs) // round_ < LEAST_ROUNDS:
         return None
@@ -61,6 +63,14 @@ def steps_of_state(state: JobState) -> JobSteps | None:
         return None
     waits = np.maximum(_ready(state, issued, ranks, began) - began, 0)
     return _table(began, waits.astype(np.float64), round_, ranks)
+
+
+def _without_partners_of_the_silent(
+    state: JobState, issued: Mapping[int, Sequence[RankOperation]], ranks: Sequence[int]
+) -> list[int]:
+    partial = {g.name for g in state.groups if not all(issued.get(rank) for rank in g.ranks)}
+    met = {rank: {operation.group for operation in issued[rank]} for rank in ranks}
+    return [rank for rank in ranks if partial.isdisjoint(met[rank])]
 
 
 def _timed(operations: Sequence[RankOperation]) -> list[RankOperation]:

@@ -56,8 +56,10 @@ def _pipelines(state: JobState) -> Iterator[tuple[int, ...]]:
 
 
 def _waits_for_a_message(rank: RankState) -> bool:
-    if rank.condition not in (RankCondition.UNKNOWN, RankCondition.RUNNING) or rank.gave_up:
+    if rank.condition not in (RankCondition.UNKNOWN, RankCondition.RUNNING):
         return False
+    if rank.gave_up:  # its stack is that of a limit, which tells what it had waited in
+        return rank.doing is not None and rank.doing.op in MESSAGES
     is_waiting = _is_in_pipeline(rank) and waits_for_messages(rank.stack)
     return is_waiting or operation_of(rank.stack) in MESSAGES
 

@@ -12,6 +12,7 @@ from enum import Enum
 from serried.diagnose.waits.callers import OddCall
 from serried.diagnose.waits.graph import StalledCollective
 from serried.diagnose.waits.hidden_messages import HiddenMessages
+from serried.diagnose.waits.lines_apart import LineApart
 from serried.diagnose.waits.messages import Crossed
 from serried.diagnose.waits.mismatch import Mismatch
 from serried.diagnose.waits.order import Deviation
@@ -40,6 +41,7 @@ class RootKind(Enum):
     OTHER_MESSAGES = "message_left_out"
     LEFT_PIPELINE = "left_pipeline_early"
     OTHER_LINE = "called_elsewhere"
+    LEFT_ORDER = "left_order_of_lines"
     MAY_WAIT = "may_wait_for_message"
     CIRCLE = "circle"
 
@@ -61,3 +63,4 @@ class Root:
     crossed: Crossed | None = None
     hidden: HiddenMessages | None = None
     odd_call: OddCall | None = None
+    line_apart: LineApart | None = None

@@ -6,9 +6,10 @@ wait for each other, and one of them is where it should not be:
 
     1. a rank that left the order of its peers or of its own steps before    (order)
     2. a rank that brought another operation, type or size                   (mismatch)
-    3. of two neighbours whose messages cross, the one out of schedule       (messages)
-    4. a rank that is past a collective which it has not issued              (position)
-    5. a rank that waits in an operation which its steps before did not have
+    3. a rank that called what its peers call from another line of theirs    (lines_apart)
+    4. of two neighbours whose messages cross, the one out of schedule       (messages)
+    5. a rank that is past a collective which it has not issued              (position)
+    6. a rank that waits in an operation which its steps before did not have
 
 Where ends tell nobody, as where a rank may wait for a message, a circle that waits for one of them
 as well is as dead: so does who strayed there. And where all of a group have come to a collective
@@ -38,6 +39,7 @@ from serried.diagnose.waits.graph import WaitGraph
 from serried.diagnose.waits.hidden_messages import left_out_messages
 from serried.diagnose.waits.knots import Knot, inner_circles, knots
 from serried.diagnose.waits.left_pipeline import left_pipeline
+from serried.diagnose.waits.lines_apart import lines_apart
 from serried.diagnose.waits.messages import HowCrossed, crossed, is_of_messages
 from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
@@ -330,6 +332,11 @@ def _of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> I
     inside = [strayed[rank] for rank in knot.ranks if rank in strayed]
     if inside and len(inside) < len(knot.ranks):
         yield _strayed(graph, knot, inside)
+    elif 0 < len(apart := lines_apart(graph.state, knot.ranks)) < len(knot.ranks):
+        ranks = tuple(sorted(apart))
+        waiters = tuple(sorted({*knot.waiters, *knot.ranks} - set(ranks)))
+        kind = RootKind.LEFT_ORDER
+        yield Root(kind, ranks, 0.8, waiters, circle=knot.ranks, line_apart=apart[ranks[0]])
     elif pairs := [each for each in crossed(graph, knot.ranks) if each.culprit is not None]:
         for pair in pairs[:1]:
             assert pair.culprit is not None
