@@ -93,7 +93,7 @@ class MessageSites:
             return None
         for site, function in _lines(stack):
             text = f"{function} {self._texts.get(site, '')}"
-            named = {word.lower() for word in _NAMED.findall(text.replace("_", " "))}
+            named: set[str] = {word.lower() for word in _NAMED.findall(text.replace("_", " "))}
             if named and gave_up:
                 return gave_up if gave_up in named else None
             if named:
