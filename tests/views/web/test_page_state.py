@@ -193,6 +193,41 @@ def test_no_word_of_a_page_is_left_untranslated(page_of: Open, traced: str) -> N
         assert words not in shown.replace("Groups of", "")
 
 
+LIGHTNESS = """(name) => {
+  const { width, height } = document.getElementById(name);
+  const pen = document.getElementById(name).getContext("2d");
+  const { data } = pen.getImageData(0, 0, width, height);
+  let [sum, count] = [0, 0];
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] < 255) continue;
+    sum += data[at] + data[at + 1] + data[at + 2];
+    count += 3;
+  }
+  return sum / count;
+}"""
+
+
+def test_a_dark_page_is_light_on_paper_and_dark_again_behind_it(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "view=plan")
+    page = workbench.page
+    page.emulate_media(color_scheme="dark")
+    try:
+        workbench.settle()
+        assert page.evaluate(LIGHTNESS, "map-base") < 100
+        # Paper waits for no frame: what is drawn is drawn when the event has been heard.
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        on_paper = [page.evaluate(LIGHTNESS, name) for name in ("map-base", "plan-matrix")]
+        assert min(on_paper) > 180, on_paper
+        assert not page.is_visible("#map-links"), "the map has taken the links drawn over it"
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        workbench.settle()
+        assert page.evaluate(LIGHTNESS, "map-base") < 100
+        assert page.is_visible("#map-links")
+    finally:
+        page.emulate_media(color_scheme="light")
+        workbench.settle()
+
+
 def test_dark_pages_are_dark_and_drawn_anew(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "dims=tp")
     light = workbench.picture()

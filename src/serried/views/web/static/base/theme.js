@@ -19,6 +19,9 @@
  */
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
+/** What draws again in other colours. @type {(() => void)[]} */
+const REDRAWS = [];
+let isOnPaper = false;
 
 /**
  * What was read of the style sheet: to read it again would lay out what has changed since.
@@ -28,9 +31,13 @@ const found = new Map();
 
 /** Returns the colours in use now. @returns {Theme} */
 export function theme() {
-  const known = found.get(dark.matches) ?? read();
-  found.set(dark.matches, known);
+  const known = found.get(isDark()) ?? read();
+  found.set(isDark(), known);
   return known;
+}
+
+function isDark() {
+  return dark.matches && !isOnPaper;
 }
 
 /** @returns {Theme} */
@@ -38,7 +45,7 @@ function read() {
   const style = getComputedStyle(document.documentElement);
   const colour = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
   return {
-    dark: dark.matches,
+    dark: isDark(),
     ground: colour("ground"),
     box: colour("panel"),
     edge: colour("edge"),
@@ -57,7 +64,19 @@ function read() {
 
 /** Calls `redraw` when the page turns dark or light. @param {() => void} redraw */
 export function onThemeChange(redraw) {
+  REDRAWS.push(redraw);
   dark.addEventListener("change", redraw);
+}
+
+/** Turns a dark page light, as paper is white; returns what turns it back, null if it is light. */
+export function lightForPaper() {
+  if (!dark.matches) return null;
+  const turn = (/** @type {boolean} */ toPaper) => {
+    isOnPaper = document.documentElement.toggleAttribute("data-paper", toPaper);
+    for (const redraw of REDRAWS) redraw();
+  };
+  turn(true);
+  return () => turn(false);
 }
 
 /**

@@ -77,9 +77,23 @@ export class Redraw {
   request() {
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      this.draw();
-    });
+    AWAITED.add(this);
+    requestAnimationFrame(() => this.now());
   }
+
+  /** Draws what was asked for and is not yet drawn. */
+  now() {
+    if (!this.waiting) return;
+    this.waiting = false;
+    AWAITED.delete(this);
+    this.draw();
+  }
+}
+
+/** Those that wait for the next frame. @type {Set<Redraw>} */
+const AWAITED = new Set();
+
+/** Draws at once whatever waits for the next frame: paper has none. */
+export function drawAwaited() {
+  for (const each of [...AWAITED]) each.now();
 }
