@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from tests.page import Open
+from tests.views.web.workbench import Workbench
 
 WRONG = {
     "en": "tp=3 does not divide 16 ranks; sizes that do: 1, 2, 4, 8, 16",
@@ -193,6 +196,17 @@ def test_no_word_of_a_page_is_left_untranslated(page_of: Open, traced: str) -> N
         assert words not in shown.replace("Groups of", "")
 
 
+def turn(workbench: Workbench, scheme: Literal["dark", "light"]) -> None:
+    """Turns the page dark or light, and waits until it has heard of it and is drawn anew."""
+    query = "matchMedia('(prefers-color-scheme: dark)')"
+    workbench.page.evaluate(
+        f"turned = new Promise((done) => {query}.addEventListener('change', done)), null"
+    )
+    workbench.page.emulate_media(color_scheme=scheme)
+    workbench.page.evaluate("turned.then(() => null)")
+    workbench.settle()
+
+
 LIGHTNESS = """(name) => {
   const { width, height } = document.getElementById(name);
   const pen = document.getElementById(name).getContext("2d");
@@ -210,9 +224,8 @@ LIGHTNESS = """(name) => {
 def test_a_dark_page_is_light_on_paper_and_dark_again_behind_it(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "view=plan")
     page = workbench.page
-    page.emulate_media(color_scheme="dark")
+    turn(workbench, "dark")
     try:
-        workbench.settle()
         assert page.evaluate(LIGHTNESS, "map-base") < 100
         # Paper waits for no frame: what is drawn is drawn when the event has been heard.
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -224,20 +237,13 @@ def test_a_dark_page_is_light_on_paper_and_dark_again_behind_it(page_of: Open, p
         assert page.evaluate(LIGHTNESS, "map-base") < 100
         assert page.is_visible("#map-links")
     finally:
-        page.emulate_media(color_scheme="light")
-        workbench.settle()
+        turn(workbench, "light")
 
 
 def test_dark_pages_are_dark_and_drawn_anew(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "dims=tp")
     light = workbench.picture()
-    scheme = "matchMedia('(prefers-color-scheme: dark)')"
-    workbench.page.evaluate(
-        f"turned = new Promise((done) => {scheme}.addEventListener('change', done)), null"
-    )
-    workbench.page.emulate_media(color_scheme="dark")
-    workbench.page.evaluate("turned.then(() => null)")
-    workbench.settle()
+    turn(workbench, "dark")
     assert workbench.picture() != light
     ground = workbench.page.evaluate("getComputedStyle(document.body).backgroundColor")
     workbench.page.emulate_media(color_scheme="light")
