@@ -17,6 +17,7 @@ from typing import Literal
 from serried.frameworks import Sizes, layout
 from serried.mesh import Layout
 from serried.pipeline import Request, Schedule
+from serried.runtime.job import without_effect
 from serried.runtime.job.checkpoints import CheckpointSettings, Validation
 from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.data_file import cache_folder, has_documents
@@ -32,11 +33,6 @@ from serried.runtime.job.option import (
 )
 from serried.runtime.job.parallel import AXES, check_parallel
 from serried.runtime.job.pipeline import is_file, schedule_of
-from serried.runtime.job.without_effect import (
-    require_placing,
-    require_recorded,
-    require_tokens_read,
-)
 from serried.trace.model.record import TracedJob
 
 __all__ = [
@@ -300,10 +296,10 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        require_placing(self.options)
-        require_tokens_read(self.tokenizer, self.model)
+        without_effect.require_placing(self.options)
+        without_effect.require_tokens_read(self.tokenizer, self.model)
         check_parallel(self)
-        require_recorded(self.trace_steps, self.steps)
+        without_effect.require_recorded(self.trace_steps, self.steps)
 
     @cached_property
     def layout(self) -> Layout:
