@@ -123,6 +123,12 @@ def test_a_traceback_without_its_end_tells_more_than_the_launchers_of_its_proces
         ),
         ('    raise _env_error("MASTER_ADDR")', "init_environment", ()),
         ("python: can't open file 'x.py': [Errno 2] No such file", "launch_failed", None),
+        (
+            "host-1:7:7 [3] graph/rings.cc:51 NCCL WARN Error : ring 1 does not contain rank 0\n"
+            "api: [ERROR] failed (exitcode: -11) local_rank: 2 (pid: 6) of binary: python",
+            "nccl_rings",
+            None,
+        ),
     ],
 )
 def test_a_line_tells_what_failed_where_no_other_stands_beside_it(

@@ -195,6 +195,22 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("nccl_rings",),
+        CauseClass.STARTUP,
+        "nccl_rings",
+        Standing.ROOT,
+        (said("NCCL could not order the GPUs in rings that close: it read the links amiss"),),
+        (
+            said(
+                "run again with NCCL_P2P_DISABLE=1: it leaves out links that join only some of the "
+                "GPUs"
+            ),
+            said("update NCCL, and take any NCCL_TOPO_FILE, NCCL_GRAPH_FILE or NCCL_RINGS away"),
+        ),
+        0.8,
+        "unknown",
+    ),
+    SignMeaning(
         ("nccl_internal",),
         CauseClass.NETWORK,
         "nccl_internal",

@@ -3,7 +3,8 @@
 Signs: ``ib`` (a send or receive failed: facts ``peer``, ``status``), ``ib_device``, ``port_down``,
 ``port_in_use`` (fact ``port``), ``dns`` (fact ``name``), ``no_route``, ``refused``, ``interface``,
 ``socket`` (NCCL's sockets: facts ``peer``, ``why``), ``nccl_remote``, ``nccl_system``,
-``nccl_internal``, ``reset`` (a peer went away; it follows from something else as a rule).
+``nccl_internal``, ``nccl_rings``, ``reset`` (a peer went away; it follows from something else
+as a rule).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "NET/IB : Got completion from peer 10.0.0.122<39138> with error 12, opcode 0, len 0"
@@ -80,6 +81,7 @@ _PATTERNS = (
     Pattern("no_route", r"ssh: connect to host \S+ port \d+|ssh exited with exit code 255"),
     Pattern("nccl_remote", r"ncclRemoteError|remote process exited or there was a network error"),
     Pattern("nccl_system", r"ncclSystemError|unhandled system error"),
+    Pattern("nccl_rings", r"NCCL WARN .*\bring \d+ does not (?:loop back to start|contain rank)"),
     Pattern("nccl_internal", r"ncclInternalError|[Ii]nternal error(?: - please report)"),
     Pattern("nccl_internal", r"NCCL error in.*internal error"),
     Pattern("refused", r"Connection refused|errno: 111"),
