@@ -80,32 +80,7 @@ def place_of(state: JobState, rank: int) -> str | Sentence:
 def what_root_did(state: JobState, root: Root) -> Sentence:
     """Returns what a root did that keeps the others waiting, without who they are."""
     if root.ranks is None:
-        if root.mismatch is not None:
-            return said(
-                "ranks {ranks} brought different things to {what}, and nothing tells which of "
-                "them is wrong",
-                ranks=listed(root.circle),
-                what=_of_mismatch(root.mismatch),
-            )
-        if root.kind is RootKind.MAY_WAIT:
-            return _may_wait(state, root)
-        if root.crossed is not None:
-            return said(
-                "ranks {ranks} each send to the other and neither receives; nothing shows that "
-                "this order ever went through, so look at the program and not at one rank",
-                ranks=listed(root.circle, last="and"),
-            )
-        if root.kind is RootKind.SILENT:
-            return said(
-                "nothing shows that {who} joined {what}: neither dump nor stack of {who} was "
-                "given, and nobody is named by that alone",
-                who=_of_node(state, root.circle) or who(state, root.circle),
-                what=meeting_named(root.meeting) if root.meeting else _AWAITED,
-            )
-        return said(
-            "ranks {ranks} wait for each other, and nothing tells which of them is out of order",
-            ranks=listed(root.circle),
-        )
+        return _nobody_named(state, root)
     name = who(state, root.ranks)
     if root.deviation is not None:
         return _strayed(state, name, root.kind, root.deviation)
@@ -141,6 +116,36 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
             other=str(root.odd_call.others),
         )
     return _ended(state, name, root)
+
+
+def _nobody_named(state: JobState, root: Root) -> Sentence:
+    """Returns what keeps the others waiting where no rank is to be named."""
+    if root.mismatch is not None:
+        return said(
+            "ranks {ranks} brought different things to {what}, and nothing tells which of "
+            "them is wrong",
+            ranks=listed(root.circle),
+            what=_of_mismatch(root.mismatch),
+        )
+    if root.kind is RootKind.MAY_WAIT:
+        return _may_wait(state, root)
+    if root.crossed is not None:
+        return said(
+            "ranks {ranks} each send to the other and neither receives; nothing shows that "
+            "this order ever went through, so look at the program and not at one rank",
+            ranks=listed(root.circle, last="and"),
+        )
+    if root.kind is RootKind.SILENT:
+        return said(
+            "nothing shows that {who} joined {what}: neither dump nor stack of {who} was "
+            "given, and nobody is named by that alone",
+            who=_of_node(state, root.circle) or who(state, root.circle),
+            what=meeting_named(root.meeting) if root.meeting else _AWAITED,
+        )
+    return said(
+        "ranks {ranks} wait for each other, and nothing tells which of them is out of order",
+        ranks=listed(root.circle),
+    )
 
 
 def _may_wait(state: JobState, root: Root) -> Sentence:
