@@ -22,7 +22,11 @@ MARKS = [("border", ground) for ground in GROUNDS] + [("wait-line", "wait"), ("a
 def variables() -> dict[str, dict[str, str]]:
     """Returns the colours of each theme; what dark does not say is as in light."""
     style = (STATIC / "style" / "base.css").read_text(encoding="utf-8")
-    light, dark = re.findall(r":root \{(.*?)\}", style, re.S)[:2]
+    themes = re.search(
+        r":root \{(.*?)\}.*?prefers-color-scheme: dark\) \{\s*:root\S* \{(.*?)\}", style, re.S
+    )
+    assert themes, "base.css begins with light's colours, then dark's"
+    light, dark = themes.groups()
     said = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", part)) for part in (light, dark)]
     return {"light": said[0], "dark": said[0] | said[1]}
 
