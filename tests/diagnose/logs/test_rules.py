@@ -704,6 +704,49 @@ def test_a_child_that_cannot_read_what_its_parent_wrote_follows_from_the_parents
     assert first_cause(killed, orphan[0], loaded, orphan[-1]).kind == "checkpoint_torn"
 
 
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "AttributeError: Can't get attribute 'train' on <module '__main__' (built-in)>",
+        "ModuleNotFoundError: No module named 'my_data'",
+    ],
+)
+def test_a_child_that_does_not_know_what_it_is_to_run_has_an_error_of_its_own(raised: str) -> None:
+    """So do functions that were written in a notebook end, if they are spawned."""
+    cause = first_cause(
+        "Traceback (most recent call last):",
+        '  File "/lib/python3.10/multiprocessing/spawn.py", line 126, in _main',
+        "    self = reduction.pickle.load(from_parent)",
+        raised,
+    )
+    assert cause.kind == "exception"
+    assert raised.partition(":")[0] in str(cause.verdict)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Model output contains information about the classes",
+        "the output is inferred from the inputs",
+        "loss is informative here",
+        "outputs are NaN-safe by design",
+    ],
+)
+def test_words_that_begin_as_nan_or_inf_do_are_no_number_gone_wrong(said: str) -> None:
+    assert not [sign for sign in text_signs([log_line(said, "job.log", 1)]) if sign.kind == "nan"]
+
+
+@pytest.mark.parametrize("said", ["outputs are nan.", "loss is infinite", "gradients has NaNs in"])
+def test_numbers_that_are_none_are_read_in_whatever_form_they_are_told(said: str) -> None:
+    [sign] = text_signs([log_line(said, "job.log", 1)])
+    assert sign.kind == "nan"
+
+
+def test_a_code_that_ends_a_sentence_is_read_though_the_same_sentence_came_with_zero() -> None:
+    cause = first_cause("the container ended, Exit code: 0.", "the container ended, Exit code: 1.")
+    assert cause.kind == "exit_code"
+
+
 def test_an_exit_code_is_read_whose_spaces_and_rank_somebody_left_out() -> None:
     cause = first_cause("torch.distributed.elastic.multiprocessing.api:failed(exitcode:-9)")
     assert (cause.kind, cause.ranks) == ("rank_killed", None)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from serried.diagnose.evidence.log_line import log_line
+from serried.diagnose.evidence.stacks.in_logs import StacksInLog
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 
@@ -131,3 +133,11 @@ def test_stacks_in_one_file_are_of_the_ranks_whose_processes_the_log_names(
     ]
     (tmp_path / "console.log").write_text("\n".join(ends) + "\n")
     assert verdict(tmp_path) == ("stuck_in_user_code", (2,))
+
+
+def test_a_programs_own_word_of_a_process_is_no_heading_of_the_stack_that_python_prints() -> None:
+    stacks = StacksInLog()
+    for number, row in enumerate(["Process 3: loading shards", *printed(WAITING)], 1):
+        stacks.read(log_line(row, "job.log", number))
+    [sign] = stacks.signs()
+    assert sign.speaker.pid is None

@@ -95,6 +95,8 @@ _SPAWN = "multiprocessing/spawn.py"
 """Where torch's parent process raises, without words of its own, what ended a child."""
 _MULTIPROCESSING = re.compile(r"\bmultiprocessing[/\\](?:spawn|forkserver)\.py$")
 """Where a child of Python's own multiprocessing begins."""
+_UNKNOWN_TO_CHILD = ("AttributeError", "ImportError", "ModuleNotFoundError")
+"""What a child raises that cannot import what it is to run, as of a function in a notebook."""
 _BLAMES = re.compile(r"\b(?:an)?other (?:ranks?|workers?)\b", re.IGNORECASE)
 """Who raises such an exception says that the trouble is elsewhere."""
 _LIBRARY = re.compile(r"(?:^|/)(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|^torch/")
@@ -148,9 +150,14 @@ def _is_echo(sign: Sign) -> bool:
 
 
 def is_of_lost_parent(exception: Sign) -> bool:
-    """Tells whether a child could not read what it is to run: its parent ended as it wrote that."""
+    """Tells whether a child could not read what it is to run: its parent ended as it wrote that.
+
+    A child that was told in full and finds no such function or module fails at the same line.
+    """
     frames = exception.facts.get("frames")
-    return isinstance(frames, tuple) and any(
+    if not isinstance(frames, tuple) or exception.facts.get("name") in _UNKNOWN_TO_CHILD:
+        return False
+    return any(
         function == "_main" and _MULTIPROCESSING.search(file) for file, _, function in frames[-2:]
     )
 

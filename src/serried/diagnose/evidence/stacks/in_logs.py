@@ -83,7 +83,9 @@ class StacksInLog:
             self._process[line.speaker] = int(process[1])
 
     def _begin(self, line: LogLine, thread: ThreadStart) -> None:
-        process = thread.process or self._process.get(line.speaker)
+        # py-spy alone says whether a thread runs; "Process 3: ..." of a program is no heading.
+        above = self._process.get(line.speaker) if thread.is_active is not None else None
+        process = thread.process or above
         whose = replace(line.speaker, pid=process) if process else line.speaker
         self._open[line.speaker] = _Open(line.quote, whose, thread.is_main, thread.is_active)
 

@@ -77,7 +77,7 @@ _PATTERNS = (
     Pattern(
         "nan",
         r"(?:[lL]oss|gradients?|logits|[oO]utputs?) (?:is|are|contains?|became|has) "
-        r"(?:NaN|NAN|nan|inf)",
+        r"(?:NaNs?|NAN|nans?|inf(?:inite|inity|s)?)\b(?!-)",
     ),
     Pattern("nan", r"(?P<own>probability tensor) contains either `inf`, `nan`"),
     Pattern("nan", r"Current loss scale already at minimum|Unexpected result (?:nan|inf)\b"),

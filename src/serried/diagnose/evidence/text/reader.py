@@ -91,7 +91,7 @@ _WORD = re.compile(r"\s*\S+")
 MOST_PARTS = 20
 """Lines that are joined to one: a mismatch of two calls has some 900 letters."""
 _DIGITS = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_ZERO = re.compile(r"(?<![\d.])0(?![\d.])")
+_ZERO = re.compile(r"(?<![\d.])0(?!\d|\.\d)")
 MOST_SHAPES = 20_000
 """Shapes of lines, numbers left out, that are remembered to say nothing."""
 MOST_UNDATED = 1000
