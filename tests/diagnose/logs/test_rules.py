@@ -723,6 +723,11 @@ def test_a_child_that_does_not_know_what_it_is_to_run_has_an_error_of_its_own(ra
     assert raised.partition(":")[0] in str(cause.verdict)
 
 
+def test_another_programs_return_code_accuses_no_rank_that_prints_it() -> None:
+    told = "[rank0]: the upload exited with return code = 1, and is tried again"
+    assert not [sign for sign in text_signs([log_line(told, "job.log", 1)]) if sign.kind == "exit"]
+
+
 @pytest.mark.parametrize(
     "said",
     [

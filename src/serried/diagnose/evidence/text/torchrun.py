@@ -75,7 +75,7 @@ _PATTERNS = (
     ),
     Pattern(  # DeepSpeed's launcher, which names a subprocess or only its command
         "exit",
-        r"(?:Subprocess (?P<pid>\d+) )?\bexit(?:s|ed)? with return code = (?P<code>-?\d+)",
+        r"(?:Subprocess (?P<pid>\d+) exit(?:s|ed)?|\bexits) with return code = (?P<code>-?\d+)",
     ),
     Pattern(
         "exit",
