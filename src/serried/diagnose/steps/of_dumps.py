@@ -37,11 +37,11 @@ _OFF = 2.0
 """A rank that seems this many rounds away from the others has a clock of its own."""
 
 
-def steps_of_state(state: JobState) -> JobSteps | None:
-    """Returns the rounds of the ranks that issue equal collectives; None where too few are known.
+def steps_of_state(state: JobState) -> list[JobSteps]:
+    """Returns the rounds of ranks that issue equal collectives, a table for each kind of ranks.
 
-    Of several kinds of ranks, as pipeline stages are, those with the most are judged. Nobody knows
-    of one that meets a rank of which nothing is known how long it waited there.
+    Pipeline stages may be of several kinds. Those of whom too little is known are left out, and
+    so is who meets a rank of which nothing is known: nobody knows how long it waited there.
     """
     issued = {rank.rank: _timed(rank.issued) for rank in state.ranks}
     kinds = {group.name: group.kind for group in state.groups}
@@ -50,10 +50,17 @@ def steps_of_state(state: JobState) -> JobSteps | None:
         if operations:
             signs = tuple((each.op, _kind(each, kinds), each.numel_in) for each in operations)
             alike.setdefault(signs, []).append(rank)
-    if not alike:
-        return None
-    signs, ranks = max(alike.items(), key=lambda each: (len(each[1]), len(each[0])))
-    ranks = _without_partners_of_the_silent(state, issued, ranks)
+    tables = (_steps_of_kind(state, issued, signs, ranks) for signs, ranks in alike.items())
+    return [table for table in tables if table is not None]
+
+
+def _steps_of_kind(
+    state: JobState,
+    issued: dict[int, list[RankOperation]],
+    signs: Sequence[object],
+    kind: list[int],
+) -> JobSteps | None:
+    ranks = _without_partners_of_the_silent(state, issued, kind)
     round_ = _period(signs)
     if len(ranks) < 2 or not round_ or len(signs) // round_ < LEAST_ROUNDS:
         return None

@@ -12,20 +12,14 @@ from collections.abc import Iterator
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.steps.long_run import LongRun
-from serried.diagnose.steps.of_dumps import steps_of_state
 from serried.diagnose.steps.recording import Recording
+from serried.diagnose.stragglers.came_last import came_last
 from serried.diagnose.stragglers.of_log import log_causes
 from serried.diagnose.stragglers.of_long_run import long_run_causes
 from serried.diagnose.stragglers.of_profile import profile_causes
 from serried.diagnose.stragglers.of_trace import trace_causes
-from serried.diagnose.stragglers.slow import SlowSpell, slow_spells
 from serried.diagnose.stragglers.told import spell_causes
 from serried.trace.model.trace import Trace
-
-LEAST_ROUNDS = 10
-"""Rounds of collectives from which on somebody who comes last is named."""
-LEAST_LAG_NS = 5e6
-"""By how much: the longest time slice that Linux gives a process among few."""
 
 
 def causes(evidence: Evidence, *, stopped: bool = False) -> Iterator[Cause]:
@@ -49,21 +43,12 @@ def _of_recording(recording: Recording) -> Iterator[Cause]:
 
 
 def _without_recording(evidence: Evidence) -> Iterator[Cause]:
-    issued = steps_of_state(evidence.state) if evidence.state is not None else None
-    came_last = [] if issued is None else [s for s in slow_spells(issued) if _is_told(s)]
+    late = came_last(evidence.state) if evidence.state is not None else []
     lines = evidence.step_lines
-    told = list(log_causes(lines, came_last)) if lines is not None else []
-    if not told and issued is not None:
-        told = list(spell_causes(issued, came_last, None))
+    told = list(log_causes(lines, [each.spell for each in late])) if lines is not None else []
     yield from told
-
-
-def _is_told(spell: SlowSpell) -> bool:
-    """Tells whether rounds of collectives are enough, and a lag more than ranks of one core have.
-
-    Whom the operating system lets run last comes last, by a time slice, again and again.
-    """
-    return spell.last - spell.first >= LEAST_ROUNDS and spell.lag_ns >= LEAST_LAG_NS
+    for job in dict.fromkeys(each.job for each in late) if not told else ():
+        yield from spell_causes(job, [each.spell for each in late if each.job is job], None)
 
 
 def _order(cause: Cause) -> tuple[bool, float]:
