@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serried.action import Action
 from serried.diagnose.causes.hang import cause_of
 from serried.diagnose.evidence.stacks.stack import Frame
 from serried.diagnose.job_state.state import (
@@ -259,6 +260,25 @@ def test_of_two_neighbours_in_send_the_later_stage_left_out_a_receive() -> None:
     first, *_ = found(pipeline(("recv", 1), ("send", 2), ("send", 1), ("send", 2)))
     assert (first.kind, first.ranks) == (RootKind.OUT_OF_SCHEDULE, (2,))
     assert first.waiters == (0, 1, 3)
+
+
+def test_without_recorded_actions_one_send_too_many_is_not_ruled_out() -> None:
+    graph = wait_graph(pipeline(("recv", 1), ("send", 2), ("send", 1), ("send", 2)))
+    first, *_ = roots(graph)
+    assert first.confidence == 0.6
+    cause = cause_of(graph, first)
+    assert "unless rank 1 sends one too many" in str(cause.verdict)
+    assert "serried.guard()" in str(cause.cures[-1])
+
+
+def test_recorded_actions_rule_out_that_the_earlier_stage_sends_too_much() -> None:
+    state = pipeline(("recv", 1), ("send", 2), ("send", 1), ("send", 2))
+    done = tuple(RankOperation("send", action=Action.parse(a)) for a in ("2RECV_F0", "2SEND_B1"))
+    ranks = [replace(each, issued=done) if each.rank == 2 else each for each in state.ranks]
+    graph = wait_graph(replace(state, ranks=tuple(ranks)))
+    first, *_ = roots(graph)
+    assert (first.ranks, first.confidence) == ((2,), 0.8)
+    assert "unless" not in str(cause_of(graph, first).verdict)
 
 
 def test_a_send_that_its_receiver_waits_for_goes_elsewhere() -> None:

@@ -111,9 +111,16 @@ _POST_BOTH = said(
     "(batch_isend_irecv), or wait for isend only after the receive"
 )
 
+_COMPARE_BOTH = said(
+    "count what both have sent and received in this step: serried.guard() writes it down, also "
+    "where a flight recorder leaves it out, as with gloo"
+)
+
 
 def cures_of(root: Root) -> tuple[Sentence, ...]:
     """Returns what to do about a root, the first thing first."""
     if root.crossed is not None and root.ranks is None:
         return (_POST_BOTH, *_CURES[root.kind])
+    if root.kind is RootKind.OUT_OF_SCHEDULE and root.crossed and not root.crossed.is_recorded:
+        return (*_CURES[root.kind], _COMPARE_BOTH)
     return _CURES[root.kind]

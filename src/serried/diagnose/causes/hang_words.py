@@ -316,10 +316,17 @@ def _crossed(name: Sentence, root: Root) -> Sentence:
     assert pair is not None
     other = pair.later if pair.culprit == pair.earlier else pair.earlier
     match root.kind:
-        case RootKind.OUT_OF_SCHEDULE:
+        case RootKind.OUT_OF_SCHEDULE if pair.is_recorded:
             return said(
                 "{who} sends back to rank {other} while that still sends to it: it has not posted "
                 "every receive that comes first",
+                who=name,
+                other=other,
+            )
+        case RootKind.OUT_OF_SCHEDULE:
+            return said(
+                "{who} sends back to rank {other} while that still sends to it: it has not posted "
+                "every receive that comes first, unless rank {other} sends one too many",
                 who=name,
                 other=other,
             )

@@ -36,6 +36,12 @@ _OF_CROSSING = {
     HowCrossed.APART: RootKind.WRONG_PEER,
 }
 
+_OF_STANDING = {
+    HowCrossed.BOTH_SEND: 0.6,  # one send too many of the earlier stage stands just so
+    HowCrossed.APART: 0.65,
+}
+"""How sure a rank is named by where the two stand, and by no recorded action."""
+
 
 def roots_of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> Iterator[Root]:
     """Yields the root of a circle, without ranks where nothing tells who it is.
@@ -54,7 +60,7 @@ def roots_of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation])
         for pair in pairs[:1]:
             assert pair.culprit is not None
             waiters = tuple(sorted({*knot.waiters, *knot.ranks} - {pair.culprit}))
-            confidence = 0.65 if pair.crossing is HowCrossed.APART else 0.8
+            confidence = 0.8 if pair.is_recorded else _OF_STANDING[pair.crossing]
             kind = _OF_CROSSING[pair.crossing]
             yield Root(kind, (pair.culprit,), confidence, waiters, circle=knot.ranks, crossed=pair)
     elif passed := left_out(graph, knot.ranks):

@@ -6,9 +6,10 @@
 
 A rank sends a gradient back only after it has received the microbatches that its schedule puts
 before it. In GPipe that is all of them, so that of two neighbours in send the later stage has
-left out a receive; in 1F1B the order of both is fixed too, and where recorded actions are known
-they are compared with it. Of two in a receive the earlier may have left out a send, or the later
-have left the step before its end; without recorded actions nothing tells which.
+left out a receive, unless the earlier sends one too many; in 1F1B the order of both is fixed too.
+Where recorded actions are known they are compared with it and tell which of the two it is. Of two
+in a receive the earlier may have left out a send, or the later have left the step before its end;
+without recorded actions nothing tells which.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class Crossed:
     later: int
     culprit: int | None
     """Who left the schedule; None where nothing tells."""
+    is_recorded: bool = False
+    """Whether recorded actions show that it left the schedule."""
 
 
 def crossed(graph: WaitGraph, ranks: tuple[int, ...]) -> Iterator[Crossed]:
@@ -93,9 +96,11 @@ def _crossed(
         # Whoever sends back has passed the receives that its neighbour still sends to. Where that
         # order never went through, it is the program's: 1F1B has it too, and must not block in it.
         late = peer if _has_gone_through(state, rank, peer) else None
-        return Crossed(HowCrossed.BOTH_SEND, rank, peer, early if early is not None else late)
+        culprit = early if early is not None else late
+        return Crossed(HowCrossed.BOTH_SEND, rank, peer, culprit, is_recorded=early is not None)
     if one.op == other.op == "recv":
-        return Crossed(HowCrossed.BOTH_RECEIVE, rank, peer, early)
+        is_recorded = early is not None
+        return Crossed(HowCrossed.BOTH_RECEIVE, rank, peer, early, is_recorded=is_recorded)
     sender = rank if one.op == "send" else peer
     # Two tags that differ keep apart what goes to the right rank, and either may be wrong.
     is_told = not (one.may_have_tag or other.may_have_tag)
