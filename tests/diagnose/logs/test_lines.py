@@ -100,6 +100,7 @@ def test_a_traceback_without_its_end_tells_more_than_the_launchers_of_its_proces
     ("line", "kind", "ranks"),
     [
         ("exits with return code = -9", "rank_killed", None),
+        ("Rank 3  exit_code=137", "rank_killed", 3),
         (
             "[launch.py:315:sigkill_handler] ['python'] exits with return code = -9",
             "rank_killed",

@@ -78,7 +78,7 @@ def beside_stacks(state: JobState, *, is_still: bool) -> Iterator[Sentence]:
         if is_still:  # and over, so that nobody can look again
             if all(each.counts is None for each in state.ranks):
                 yield said(
-                    "whose call is missing: use serried.guard() in the next run, which tells"
+                    "whose call is missing: use serried.guard() in the next run, which will tell"
                 )
             return
         yield said(

@@ -66,7 +66,7 @@ _TELLING = re.compile(
     rb"Loading|[sS]aving|about to be saved|MISMATCH|ismatch|[tT]okeniz|[bB]uilding|[pP]reprocess|"
     rb"\b(?:nan|NaN|Nan|NAN|inf|Inf)\b(?! iterations)|bort|ssert|(?<!de)[fF]ault|Bus |[lL]ost\b|"
     rb"\bdead|CANCELLED|vict|reempt|desync|stuck|Send[FB]|Recv[FB]|SEND_?[FB]|RECV_?[FB]|hermal|"
-    rb"alidat|panic|[eE]xit (?:[cC]ode|status)|xitcode|exited|Exited \(|unexpectedly|"
+    rb"alidat|panic|[eE]xit[ _](?:[cC]ode|status)|xitcode|exited|Exited \(|unexpectedly|"
     rb"launched up to|managed by|"
     rb"receive grad|finished reduction|traggler|STRAGGLER|gloo|nforce|ran for|atchdog|"
     rb"opCount|ulprit|group info|clients joined|dump signal|Stalled|(?:ready|missing) ranks|"
@@ -88,7 +88,7 @@ _TELLING = re.compile(
     rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
     rb"owering |Power key|\(total\)|per comm|NCOMPLETE|nresponsive|NodeStatus|"
     rb"of? heartbeat| KV cache|pile takes|ing weights|AdmissionError|DUE TO|\bD\w{0,4} +\w+_|"
-    rb"bus bandwidth|OSU MPI|reported by process|endezvous|enqueued|all ranks|return code|"
+    rb"bus bandwidth|OSU MPI|reported by process|endezvous|enqueued|all ranks|return[ _]code|"
     rb"denied|OpType=|socket interface|different status|"
     rb"\.py:\d{1,7}\)\s*$|Thread \S{1,30} \(|^ *Process \d+: |#\d{1,3} +0x[0-9a-f]+ in |"
     + "已杀死|段错误|store.based barrier|estart".encode()

@@ -199,13 +199,13 @@ _MEANINGS = (
         CauseClass.STARTUP,
         "nccl_rings",
         Standing.ROOT,
-        (said("NCCL could not order the GPUs in rings that close: it read the links amiss"),),
+        (said("NCCL could not order the GPUs in rings that close: it misread the links"),),
         (
             said(
                 "run again with NCCL_P2P_DISABLE=1: it leaves out links that join only some of the "
                 "GPUs"
             ),
-            said("update NCCL, and take any NCCL_TOPO_FILE, NCCL_GRAPH_FILE or NCCL_RINGS away"),
+            said("update NCCL, and unset NCCL_TOPO_FILE, NCCL_GRAPH_FILE and NCCL_RINGS"),
         ),
         0.8,
         "unknown",

@@ -52,7 +52,7 @@ _STORE_ANSWER = SignMeaning(
     ),
     (
         said(
-            "see which rank did not come so far: read what each printed last, or take the stacks "
+            "see which rank did not get that far: read what each printed last, or take the stacks "
             "of all (py-spy dump --pid PID)"
         ),
     ),

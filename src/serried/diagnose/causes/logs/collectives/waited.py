@@ -51,8 +51,9 @@ def waiting_verdict(waits: Sequence[LoggedWait], kind: str) -> Sentence:
         )
     if _are_apart(waits) and _issued_alike(waits):
         return said(
-            "{who} waited at different numbers of one group ({numbers}), but all had issued as "
-            "many calls, so none shows that it skipped one; the first that did not end is {first}",
+            "{who} waited at different numbers of one group ({numbers}), but all had issued the "
+            "same number of calls, so none shows that it skipped one; the first that did not end "
+            "is {first}",
             who=who,
             numbers=_numbers(numbered),
             first=_call(min(numbered, key=lambda wait: wait.facts.seq or 0).facts),
