@@ -93,3 +93,33 @@ def test_ranks_of_a_group_that_never_met_may_wait_for_messages_of_each_other(
     root = roots(wait_graph(JobState.of(5, groups, ranks)))[0]
     assert root.ranks == named
     assert root.ranks or root.kind.value == "may_wait_for_message"
+
+
+@pytest.mark.parametrize(("tensor", "named"), [((0, 1), (0,)), ((0,), None)])
+def test_a_rank_whose_model_is_more_than_a_tensor_group_may_wait_for_a_message(
+    tensor: tuple[int, ...], named: tuple[int, ...] | None
+) -> None:
+    """Nothing but the groups' names says that there are stages; gloo records no messages."""
+    counts = {"dp_0": 2, "mp_0": 2}
+    waits = RankOperation("all_reduce", "dp_0", 3, is_finished=False, messages=0)
+    ranks = [
+        RankState(0, counts=counts, issued=(waits._replace(seq=2, is_finished=True),)),
+        RankState(2, counts={"dp_0": 3, "mp_1": 2}, doing=waits, issued=(waits,)),
+    ]
+    groups = [
+        JobGroup("dp_0", "dp", (0, 2)),
+        JobGroup("mp_0", "mp", (0, 1)),
+        JobGroup("mp_1", "mp", (2, 3)),
+        JobGroup("tp_0", "tp", tensor),
+        JobGroup("tp_1", "tp", tuple(each + 2 for each in tensor)),
+    ]
+    root = roots(wait_graph(JobState.of(4, groups, ranks)))[0]
+    assert root.ranks == named
+
+
+def test_a_rank_in_a_functional_collective_waits_though_no_dump_tells_for_whom() -> None:
+    place = "torch/distributed/_functional_collectives.py"
+    wait = (Frame("__call__", "torch/_ops.py", 9), Frame("wait_tensor", place, 142), *at(29))
+    assert first(RankState(0, stack=wait), waiting(1), waiting(2)).ranks is None
+    computing = (Frame("__call__", "torch/_ops.py", 9), *at(29))
+    assert first(RankState(0, stack=computing), waiting(1), waiting(2)).ranks == (0,)

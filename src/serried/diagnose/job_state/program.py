@@ -51,6 +51,7 @@ _ENGINE = re.compile(r"_engine_run_backward$")
 _COMMUNICATION = re.compile(r"_engine_run_backward$|c10d::|gloo::|p?nccl[A-Z]")
 """Functions in which a stack waits for other ranks, C++ of torch's and its libraries' included."""
 _MESSAGES = re.compile(r"torch/distributed/(?:pipelining/|distributed_c10d)")
+_FUNCTIONAL = re.compile(r"torch/distributed/_functional_collectives")
 _OF_GLOO = re.compile(r"c10d::ProcessGroupGloo::(Send|Recv)Work::wait")
 _GPU = re.compile(r"torch/cuda/|\bcu(?:da)?[A-Z]|libcuda|[ .:]synchronize$")
 RECORDED_AS = {
@@ -105,6 +106,18 @@ def is_in_engine(frames: tuple[Frame, ...]) -> bool:
     True
     """
     return bool(frames) and _ENGINE.match(frames[0].function) is not None
+
+
+def is_in_functional(frames: tuple[Frame, ...]) -> bool:
+    """Tells whether a stack waits in a functional collective, as tensor parallelism's are.
+
+    Its wait stands behind the call, and does not say which collective it is for.
+
+    >>> is_in_functional((Frame("wait_tensor", "torch/distributed/_functional_collectives.py", 1),))
+    True
+    """
+    inner = takewhile(lambda frame: not frame.is_users, frames)
+    return any(_FUNCTIONAL.search(frame.file) for frame in inner)
 
 
 def waits_for_messages(frames: tuple[Frame, ...]) -> bool:

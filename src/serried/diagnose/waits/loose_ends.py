@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from serried.diagnose.job_state.program import is_in_engine, site_of, waits_for_messages
+from serried.diagnose.job_state.program import (
+    is_in_engine,
+    is_in_functional,
+    site_of,
+    waits_for_messages,
+)
 from serried.diagnose.job_state.state import MESSAGES, RankCondition
 from serried.diagnose.waits.doubt import may_stand_at_gpu
 from serried.diagnose.waits.graph import WaitGraph
@@ -76,7 +81,7 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     """Tells whether a rank that is in no collective may wait for a message that nothing shows.
 
     One that stands in torch's communication, as its pipelines' waits for batches of messages do,
-    waits for somebody.
+    waits for somebody; in a backward or a functional collective only a dump would tell for whom.
     gloo's recorder holds no messages, and Python's stacks end above ``work.wait()``. Where some
     rank is seen in a blocking send or receive, the job has these, and this one would be seen too.
     One that gave up waited for somebody; where others gave up at other lines, it is at work.
@@ -87,8 +92,9 @@ def _may_wait(graph: WaitGraph, rank: int) -> bool:
     if ranks[rank] is at_work(graph.state):
         return False
     if ranks[rank].stack and not ranks[rank].stack[0].is_users:
-        is_unknown = ranks[rank].counts is None and is_in_engine(ranks[rank].stack)
-        return waits_for_messages(ranks[rank].stack) or is_unknown
+        stack = ranks[rank].stack
+        is_unknown = ranks[rank].counts is None and (is_in_engine(stack) or is_in_functional(stack))
+        return waits_for_messages(stack) or is_unknown
     if ranks[rank].counts is None and not ranks[rank].stack:
         return False
     # Who has counted none of its own in all its steps does not wait for one, whatever others do.
