@@ -16,6 +16,7 @@ from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.order import standing_causes
 from serried.diagnose.causes.logs.overcome import still_standing
 from serried.diagnose.causes.missing import missing_evidence
+from serried.diagnose.causes.one_moment import of_one_moment
 from serried.diagnose.causes.settled import settled
 from serried.diagnose.causes.stood_still import stood_still
 from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
@@ -37,7 +38,9 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     going_on = evidence.going_on or GoingOn()
     found = standing_causes(evidence.signs)
     told = list(still_standing(found, evidence.signs, going_on.has_passed))
-    hangs, told = settled(list(hang.causes(evidence)), told)
+    hangs = list(hang.causes(evidence))
+    # A log that complains of something tells that the job does not go on.
+    hangs, told = settled(hangs if told else of_one_moment(evidence.state, hangs), told)
     stopped = tuple(_without_victims(_standing_first(evidence, list(_combined(hangs, told)))))
     # What stopped the job comes before what made it slow.
     causes = (*stopped, *stragglers.causes(evidence, stopped=bool(stopped)))
