@@ -13,7 +13,7 @@ from serried.diagnose.job_state.state import (
     RankState,
 )
 from serried.diagnose.waits.graph import wait_graph
-from serried.diagnose.waits.root import Root
+from serried.diagnose.waits.root import Root, RootKind
 from serried.diagnose.waits.roots import roots
 
 CALL = RankOperation("all_reduce", "world", 3, is_finished=False)
@@ -58,6 +58,16 @@ def test_a_rank_that_synchronizes_with_its_gpu_is_no_root() -> None:
     assert first(RankState(0, counts={"world": 2}, stack=on_gpu), waiting(1)).ranks is None
     event = (Frame("wait", "multiprocessing/synchronize.py", 356), *at(50))
     assert first(RankState(0, counts={"world": 2}, stack=event), waiting(1)).ranks == (0,)
+
+
+def test_all_who_may_wait_for_their_gpus_are_told_together() -> None:
+    on_gpu = (Frame("synchronize", "site-packages/torch/cuda/__init__.py", 9), *at(50))
+    ranks = [RankState(n, counts={"world": 2}, stack=on_gpu) for n in range(4)]
+    ranks += [waiting(4), waiting(5)]
+    group = JobGroup("world", "world", tuple(range(6)))
+    [root] = roots(wait_graph(JobState.of(6, [group], ranks)))
+    assert (root.kind, root.ranks) == (RootKind.MAY_WAIT, None)
+    assert (root.circle, root.waiters) == ((0, 1, 2, 3), (4, 5))
 
 
 def test_a_single_stack_of_a_job_on_gpus_may_stand_in_a_wait_for_the_gpu() -> None:

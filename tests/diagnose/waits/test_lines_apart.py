@@ -64,3 +64,16 @@ def test_only_those_that_are_asked_about_are_told() -> None:
     both = state(rank(0, [*STEP, *STEP, FORWARD]), rank(1, [*STEP, *STEP, BACKWARD]))
     assert set(lines_apart(both, [0, 1])) == {1}
     assert lines_apart(both, [0]) == {}
+
+
+def test_two_who_left_the_order_of_their_peers_keep_the_lines_that_tell_it() -> None:
+    lines = [*STEP, FORWARD, FORWARD, BACKWARD, FORWARD]
+    early = [rank(1, lines, peer=3), rank(5, lines, peer=7)]
+    calm = [rank(0, [*STEP, *STEP]), rank(2, STEP), rank(3, STEP, peer=1)]
+    calm += [rank(4, [*STEP, *STEP]), rank(6, STEP), rank(7, STEP, peer=5)]
+    groups = tuple(JobGroup(f"tp_{n}", "tp", (2 * n, 2 * n + 1)) for n in range(4))
+    ranks = sorted([*early, *calm], key=lambda each: each.rank)
+    graph = wait_graph(JobState.of(8, groups, ranks, axes=(("tp", 2), ("pp", 2), ("dp", 2))))
+    [root] = roots(graph)
+    assert (root.kind, root.ranks) == (RootKind.LEFT_ORDER, (1, 5))
+    assert root.line_apart is not None

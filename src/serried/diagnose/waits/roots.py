@@ -150,24 +150,23 @@ def _joined(found: Iterable[Root]) -> Iterator[Root]:
     alike: dict[tuple[RootKind, float], list[Root]] = defaultdict(list)
     for root in found:
         alike[root.kind, root.confidence].append(root)
-    for (kind, confidence), same in alike.items():
+    for (kind, _), same in alike.items():
         first = same[0]
-        if len(same) == 1 or first.ranks is None or first.crossed is not None:
+        ranks = _union(root.ranks or () for root in same)
+        waiters = tuple(each for each in _union(root.waiters for root in same) if each not in ranks)
+        if len(same) == 1 or first.crossed is not None:
             yield from same  # each pair that crosses is one by itself
-            continue
-        ranks = tuple(sorted({rank for root in same for rank in root.ranks or ()}))
-        waiters = {rank for root in same for rank in root.waiters} - set(ranks)
-        yield Root(
-            kind,
-            ranks,
-            confidence,
-            tuple(sorted(waiters)),
-            circle=first.circle,
-            meeting=first.meeting,
-            deviation=first.deviation,
-            mismatch=first.mismatch,
-            crossed=first.crossed,
-        )
+        elif kind is RootKind.MAY_WAIT:
+            circle = _union(root.circle for root in same)
+            yield replace(first, circle=circle, waiters=waiters)
+        elif first.ranks is None:
+            yield first
+        else:
+            yield replace(first, ranks=ranks, waiters=waiters)
+
+
+def _union(parts: Iterable[Iterable[int]]) -> tuple[int, ...]:
+    return tuple(sorted({rank for part in parts for rank in part}))
 
 
 def _mismatched(graph: WaitGraph, strayed: dict[int, Deviation]) -> Iterator[Root]:
