@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation, RankState
 from serried.diagnose.stragglers.came_last import came_last
+from serried.diagnose.stragglers.causes import causes
 
 STEP_NS, LATE_NS = 100_000_000, 30_000_000
 ROUNDS = 24
@@ -45,7 +47,7 @@ def job(late: set[int], *, pipeline: int) -> JobState:
         )
         for rank in range(8)
     ]
-    return JobState.of(8, groups, ranks, axes=(("pp", pipeline),))
+    return JobState.of(8, groups, ranks, axes=(("tp", 2), ("cp", 2), ("pp", pipeline)))
 
 
 def named(state: JobState) -> set[int]:
@@ -63,3 +65,12 @@ def test_a_pair_that_is_late_alike_is_named_where_nobody_else_is() -> None:
 
 def test_without_a_pipeline_no_lateness_comes_from_another_stage() -> None:
     assert named(job({0, 1, 5}, pipeline=1)) == {0, 1, 5}
+
+
+def test_of_two_stages_of_one_pipeline_that_are_each_late_nobody_is_named() -> None:
+    """Ranks 1 and 5 are the stages of one pipeline, and each keeps its own partner waiting."""
+    state = job({1, 5}, pipeline=2)
+    assert {each.candidates for each in came_last(state)} == {(1, 5)}
+    (cause,) = causes(Evidence(state=state))
+    assert (cause.ranks, cause.kind) == (None, "slow_rank")
+    assert str(cause.verdict).startswith("one of ranks 1, 5 holds the others up")

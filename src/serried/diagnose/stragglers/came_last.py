@@ -6,13 +6,14 @@
                     rank 5  ......late |
 
 Lateness passes from stage to stage with messages, of which gloo's recorder holds none. All ranks
-that meet most often get it together. Who is late by itself keeps just those waiting.
+that meet most often get it together. Who is late by itself keeps just those waiting. Of ranks of
+one pipeline that are each late by themselves one is slow, and nothing tells which.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from serried.diagnose.job_state.state import JobState
 from serried.diagnose.steps.of_dumps import steps_of_state
@@ -32,6 +33,8 @@ class CameLast:
 
     job: JobSteps
     spell: SlowSpell
+    candidates: tuple[int, ...] = ()
+    """The ranks of whom one is slow, where nothing tells whether it is this; else none."""
 
 
 def came_last(state: JobState) -> list[CameLast]:
@@ -43,7 +46,8 @@ def came_last(state: JobState) -> list[CameLast]:
         if _is_told(spell)
     ]
     alone = [each for each in late if not _has_late_partner(state, each, late)]
-    return alone or late
+    told = alone or late
+    return [replace(each, candidates=_candidates(state, each, told, alone)) for each in told]
 
 
 def _is_told(spell: SlowSpell) -> bool:
@@ -64,12 +68,37 @@ def _has_late_partner(state: JobState, one: CameLast, late: list[CameLast]) -> b
         for other in _partners(state, rank)
     }
     return any(
-        not partners.isdisjoint(each.spell.ranks)
-        and each.spell.first < mine.last
-        and mine.first < each.spell.last
+        not partners.isdisjoint(each.spell.ranks) and _is_at_once(mine, each.spell)
         for each in late
         if each is not one
     )
+
+
+def _is_at_once(one: SlowSpell, other: SlowSpell) -> bool:
+    return other.first < one.last and one.first < other.last
+
+
+def _candidates(
+    state: JobState, one: CameLast, told: list[CameLast], alone: list[CameLast]
+) -> tuple[int, ...]:
+    """Returns the ranks of its pipeline, if others of it are late too; where nobody is late by
+    itself, those of every pipeline that is late with it.
+    """
+    late = {r for each in told if _is_at_once(one.spell, each.spell) for r in each.spell.ranks}
+    lanes = {_lane(state, rank) for rank in one.spell.ranks}
+    if sum(_lane(state, rank) in lanes for rank in late) == 1:
+        return ()
+    if not alone:
+        lanes = {_lane(state, rank) for rank in late}
+    return tuple(rank for rank in range(state.world_size) if _lane(state, rank) in lanes)
+
+
+def _lane(state: JobState, rank: int) -> tuple[tuple[str, int], ...]:
+    """Returns where a rank stands on all axes but the pipeline's, on which its messages pass."""
+    at = state.coordinates(rank)
+    if dict(state.axes).get("pp", 1) == 1 or not at:
+        return (("rank", rank),)
+    return tuple(sorted((axis, place) for axis, place in at.items() if axis != "pp"))
 
 
 def _partners(state: JobState, rank: int) -> tuple[int, ...]:

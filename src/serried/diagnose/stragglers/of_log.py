@@ -25,7 +25,7 @@ from serried.finding import said
 
 _ALIKE = 0.1
 """By how much two ranks' lags may differ that are taken for one and the same."""
-_UNSURE = 0.5
+UNSURE = 0.5
 _SURE = {True: 0.8, False: 0.65}
 """How sure a rank is named by lines, where they tell with whom it exchanges and where not."""
 
@@ -87,7 +87,7 @@ def _one_of(job: JobSteps, cause: Cause, ranks: Sequence[int], spell: SlowSpell)
         cause,
         kind="slow_rank",
         ranks=None,
-        confidence=_UNSURE,
+        confidence=UNSURE,
         verdict=said(
             "one of {who} holds the others up, and the log does not tell which: {cost:.1%} of each "
             "step, {period}",
