@@ -15,14 +15,20 @@ USUAL = 50.0
 
 
 def logged(
-    compute: Callable[[int, int], float], *, tp: int, dp: int, steps: int = 30, places: bool = True
+    compute: Callable[[int, int], float],
+    *,
+    tp: int,
+    dp: int,
+    steps: int = 30,
+    places: bool = True,
+    gone: int | None = None,
 ) -> list[Cause]:
     """Returns what is told of ranks that print ``compute(rank, step)`` ms; all steps end together.
 
     tp is the fastest axis, as in Megatron.
     """
     found, ranks = StepLines(), range(tp * dp)
-    for rank in ranks:
+    for rank in set(ranks) - {gone}:
         lines = [f"rank {rank} tp {rank % tp} dp {rank // tp} pp 0 start".encode()] * places
         for step in range(steps):
             whole = max(compute(each, step) for each in ranks) + 5
@@ -64,3 +70,9 @@ def test_ranks_that_lag_alike_are_not_told_apart_where_no_line_says_who_exchange
 
 def test_nobody_is_named_where_all_take_as_long() -> None:
     assert logged(lambda r, s: USUAL + (7 * r + 5 * s) % 4, tp=1, dp=4) == []
+
+
+def test_nor_is_one_named_of_whose_exchange_another_left_no_lines() -> None:
+    (cause,) = logged(lambda r, s: USUAL + 40 * (r < 2), tp=2, dp=2, gone=1)
+    assert cause.ranks is None
+    assert "rank 0 holds the others up, or a rank that it exchanges with" in str(cause.verdict)

@@ -215,7 +215,8 @@ class StepLines:
             has_pipeline=len(held) > 1,
             has_data="data" in tables,
             width=width,
-            exchange=_exchanging(places),
+            exchange=(exchange := _exchanging(places)),
+            lacking=_lacking(exchange),
         )
 
     def _known_places(self) -> dict[int, dict[str, int]]:
@@ -288,3 +289,13 @@ def _exchanging(places: Mapping[int, Mapping[str, int]]) -> dict[int, tuple[int,
         others = sorted((axis, at) for axis, at in place.items() if axis not in _INSIDE)
         found.setdefault(tuple(others), []).append(rank)
     return {rank: tuple(ranks) for ranks in found.values() for rank in ranks}
+
+
+def _lacking(exchange: Mapping[int, tuple[int, ...]]) -> frozenset[int]:
+    """Returns the ranks of whose exchange some told nothing: all are of one size in a job.
+
+    >>> sorted(_lacking({0: (0,), 2: (2, 3), 3: (2, 3)}))
+    [0]
+    """
+    most = max(map(len, exchange.values()), default=0)
+    return frozenset(rank for rank, ranks in exchange.items() if len(ranks) < most)

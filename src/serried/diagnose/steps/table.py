@@ -57,6 +57,8 @@ class JobSteps:
     exchange: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By rank those whose waits for one another may hide in its computing, itself among them,
     where lines of logs tell where ranks stand."""
+    lacking: frozenset[int] = frozenset()
+    """Those of whom some that they exchange with told nothing."""
     counts_rounds: bool = False
     """Whether rows are rounds of collectives, for nothing tells the steps."""
 

@@ -70,7 +70,7 @@ def _alone(job: JobSteps, spells: list[SlowSpell]) -> Iterator[Cause]:
         ranks = {rank for each in together for rank in each.ranks}
         maybe = sorted({other for rank in ranks for other in job.exchange.get(rank, (rank,))})
         (cause, *_) = spell_causes(job, together[:1], None)
-        if len(maybe) > 1 and len(together[0].ranks) == 1:
+        if len(together[0].ranks) == 1 and (len(maybe) > 1 or ranks & job.lacking):
             yield _one_of(job, cause, maybe, together[0])
         else:
             yield replace(cause, confidence=min(cause.confidence, _SURE[bool(job.exchange)]))
@@ -90,7 +90,10 @@ def _one_of(job: JobSteps, cause: Cause, ranks: Sequence[int], spell: SlowSpell)
         confidence=UNSURE,
         verdict=said(
             "one of {who} holds the others up, and the log does not tell which: {cost:.1%} of each "
-            "step, {period}",
+            "step, {period}"
+            if len(ranks) > 1
+            else "{who} holds the others up, or a rank that it exchanges with and of which no line "
+            "was read: {cost:.1%} of each step, {period}",
             who=ranks_at(job, ranks),
             cost=cause.cost,
             period=period_of(job, spell.first, spell.last),
