@@ -102,17 +102,3 @@ def test_who_waits_only_for_a_message_in_a_loop_has_passed_nothing_that_others_w
     sends = RankState(1, doing=send, counts={"world": 2, "dp_0": 4}, stack=later)
     root = found([ahead, sends, RankState(3, doing=receive, counts={"world": 2, "dp_1": 4})])
     assert (root.kind, root.ranks) == (RootKind.CIRCLE, None)
-
-
-@pytest.mark.parametrize(("line", "named"), [(40, None), (20, (2,))])
-def test_a_sender_whose_tensor_group_waits_for_it_behind_that_send_may_itself_be_astray(
-    line: int, named: tuple[int, ...] | None
-) -> None:
-    train = Frame("train", "train.py", 30)
-    one = RankState(0, doing=RankOperation("send", peer=2), stack=(train, MAIN))
-    partner = RankOperation("all_reduce", "tp_0", is_finished=False)
-    like = RankState(1, doing=partner, stack=(replace(train, line=line), MAIN))
-    back = RankState(2, doing=RankOperation("send", peer=0), stack=(replace(train, line=50), MAIN))
-    groups = [JobGroup("tp_0", "tp", (0, 1)), JobGroup("tp_1", "tp", (2, 3))]
-    state = JobState.of(4, groups, [one, like, back], axes=(("tp", 2), ("pp", 2)))
-    assert roots(wait_graph(state))[0].ranks == named

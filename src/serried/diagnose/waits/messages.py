@@ -6,11 +6,11 @@
 
 A rank sends a gradient back only after it has received the microbatches that its schedule puts
 before it. In GPipe that is all of them, so that of two neighbours in send the later stage has
-left out a receive, unless the earlier sends one too many, or is in another step, as where its own
-tensor group waits for it behind that send; in 1F1B the order of both is fixed too. Where recorded
-actions are known they are compared with it and tell which of the two it is. Of two in a receive
-the earlier may have left out a send, or the later have left the step before its end; without
-recorded actions nothing tells which.
+left out a receive, unless the earlier sends one too many; in 1F1B the order of both is fixed too.
+Where recorded actions are known they are compared with it and tell which of the two it is. That its
+tensor group waits for the earlier one behind that send tells neither: a send that nobody takes
+holds it there too. Of two in a receive the earlier may have left out a send, or the later have
+left the step before its end; without recorded actions nothing tells which.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from serried.action import ActionKind
-from serried.diagnose.job_state.state import JobGroup, JobState, RankOperation
+from serried.diagnose.job_state.state import JobState, RankOperation
 from serried.diagnose.waits.graph import WaitGraph
-from serried.diagnose.waits.position import stands_behind
 
 _PIPELINE = re.compile(r"(?:^|[_\W])(?:pp|pipe(?:line)?)(?:$|[_\W])", re.IGNORECASE)
 _MODEL = re.compile(r"(?:^|[_\W])(?:mp|model_?parallel)(?:$|[_\W])", re.IGNORECASE)
@@ -96,16 +95,13 @@ def _has_stages(state: JobState, kind: str) -> bool:
     All are of one size, also those of which some members left nothing.
     """
     models = [group.ranks for group in state.groups if group.kind == kind]
-    return any(not set(each) <= {each[0], *_sharing_layers(state, each[0])} for each in models)
+    return any(not set(each) <= _sharing_layers(state, each[0]) for each in models)
 
 
 def _sharing_layers(state: JobState, rank: int) -> set[int]:
-    """Returns the other ranks that hold parts of the same layers, as far as groups tell them."""
-    return {each for group in _tensor_groups(state, rank) for each in group.ranks} - {rank}
-
-
-def _tensor_groups(state: JobState, rank: int) -> list[JobGroup]:
-    return [group for group in state.groups_of[rank] if _TENSOR.search(group.kind)]
+    """Returns the ranks that hold parts of the same layers, as far as groups tell them."""
+    tensor = (group for group in state.groups_of[rank] if _TENSOR.search(group.kind))
+    return {rank, *(each for group in tensor for each in group.ranks)}
 
 
 def _is_earlier(state: JobState, rank: int, peer: int) -> bool:
@@ -120,9 +116,8 @@ def _crossed(
     if one.op == other.op == "send":
         # Whoever sends back has passed the receives that its neighbour still sends to. Where that
         # order never went through, it is the program's: 1F1B has it too, and must not block in it.
-        # Nor is that told where the earlier one is itself not where its like wait for it.
-        is_told = _has_gone_through(state, rank, peer) and not _is_left_behind(state, rank)
-        culprit = early if early is not None else (peer if is_told else None)
+        late = peer if _has_gone_through(state, rank, peer) else None
+        culprit = early if early is not None else late
         return Crossed(HowCrossed.BOTH_SEND, rank, peer, culprit, is_recorded=early is not None)
     if one.op == other.op == "recv":
         is_recorded = early is not None
@@ -139,19 +134,6 @@ def _has_gone_through(state: JobState, rank: int, peer: int) -> bool:
     if any(each.counts is None or any(each.counts.values()) for each in both):
         return True
     return any(op.op == "send" and op.peer == rank and op.is_finished for op in both[1].issued)
-
-
-def _is_left_behind(state: JobState, rank: int) -> bool:
-    """Tells whether one that shares a rank's layers waits for it in a later line of the program.
-
-    They meet in each layer, and so are in the same microbatch unless one of them is astray.
-    """
-    mine, tensor = state.ranks[rank], {group.name for group in _tensor_groups(state, rank)}
-    waiting = (state.ranks[each] for each in _sharing_layers(state, rank))
-    return any(
-        each.doing is not None and each.doing.group in tensor and stands_behind(each, mine)
-        for each in waiting
-    )
 
 
 def _is_out_of_schedule(state: JobState, rank: int) -> bool:

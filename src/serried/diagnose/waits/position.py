@@ -79,7 +79,7 @@ def _is_past(one: RankState, other: RankState, group: str) -> bool:
     """Tells whether a rank stands behind another's place of the same step."""
     if one.counts is None or other.counts is None or not _same_step(one, other, group):
         return False
-    return stands_behind(one, other)
+    return _is_behind(_place(one), _place(other))
 
 
 def _is_behind(one: Place, other: Place) -> bool:
@@ -90,11 +90,6 @@ def _is_behind(one: Place, other: Place) -> bool:
         if line != their_line:
             return line > their_line
     return False
-
-
-def stands_behind(one: RankState, other: RankState) -> bool:
-    """Tells whether a rank's line comes after another's, where both are in one function."""
-    return _is_behind(_place(one), _place(other))
 
 
 def _same_step(one: RankState, other: RankState, group: str) -> bool:
