@@ -67,7 +67,7 @@ def test_a_semaphore_without_room_is_a_matter_of_shared_memory_and_not_of_the_di
 
 
 def test_who_reads_a_librarys_exception_is_sent_to_the_jobs_own_code() -> None:
-    own, library = "/work/train.py", "/env/lib/python3.11/site-packages/torch/nn/module.py"
+    own, library = "/srv/train.py", "/env/lib/python3.11/site-packages/torch/nn/module.py"
     begins, error = "Traceback (most recent call last):", "AttributeError: no attribute 'module'"
     frames = [f'  File "{file}", line {line}, in step' for line, file in ((5, own), (7, library))]
     [cause] = causes(begins, *frames, error)
@@ -127,7 +127,7 @@ def test_a_store_that_only_a_traceback_tells_of_is_one_of_the_start() -> None:
     [cause] = causes(begins, frame.format("/env/torch/distributed/rendezvous.py"), error)
     assert (cause.cause_class, cause.ranks) == (CauseClass.STARTUP, None)
     assert (
-        causes(begins, frame.format("/work/train.py"), error)[0].cause_class != CauseClass.STARTUP
+        causes(begins, frame.format("/srv/train.py"), error)[0].cause_class != CauseClass.STARTUP
     )
 
 
