@@ -126,9 +126,7 @@ def test_a_store_that_only_a_traceback_tells_of_is_one_of_the_start() -> None:
     frame = '  File "{}", line 143, in _env_rendezvous_handler'
     [cause] = causes(begins, frame.format("/env/torch/distributed/rendezvous.py"), error)
     assert (cause.cause_class, cause.ranks) == (CauseClass.STARTUP, None)
-    assert (
-        causes(begins, frame.format("/srv/train.py"), error)[0].cause_class != CauseClass.STARTUP
-    )
+    assert causes(begins, frame.format("/srv/train.py"), error)[0].cause_class != CauseClass.STARTUP
 
 
 def test_what_nccl_says_below_its_error_is_not_missed() -> None:

@@ -87,14 +87,14 @@ def beside_stacks(state: JobState, *, is_still: bool) -> Iterator[Sentence]:
             "whose call is missing",
             count=state.world_size,
         )
-    elif own := [r for r, stack in stacks.items() if not is_in_communication(stack)]:
-        hidden = [rank for rank in own if stacks[rank][0].is_users]
-        if hidden == own:
-            yield said(
-                "the stacks of {who} end at lines of the job's own code, which hide a wait such as "
-                "work.wait(): take them with the frames of C++ (py-spy dump --native --pid PID)",
-                who=named(hidden),
-            )
+        return
+    own = [rank for rank, stack in stacks.items() if not is_in_communication(stack)]
+    if all(stacks[rank][0].is_users for rank in own):
+        yield said(
+            "the stacks of {who} end at lines of the job's own code, which hide a wait such as "
+            "work.wait(): take them with the frames of C++ (py-spy dump --native --pid PID)",
+            who=named(own),
+        )
 
 
 def all_have_come(state: JobState) -> Iterator[Sentence]:

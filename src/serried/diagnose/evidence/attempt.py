@@ -37,11 +37,12 @@ def earlier_files(files: Iterable[Path]) -> frozenset[Path]:
         if found := _start(file):
             folder, start = found
             starts[folder][file] = start
+    last = {folder: max(of_job.values()) for folder, of_job in starts.items()}
     return frozenset(
         file
-        for of_job in starts.values()
+        for folder, of_job in starts.items()
         for file, start in of_job.items()
-        if start < max(of_job.values())
+        if start < last[folder]
     )
 
 

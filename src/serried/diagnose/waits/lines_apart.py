@@ -54,7 +54,8 @@ def _parting(state: JobState, group: JobGroup) -> Iterator[LineApart]:
     if not all(calls.values()):
         return
     before: list[Chain] = []
-    for seq in range(max(min(each) for each in calls.values()), 1 + max(map(max, calls.values()))):
+    first = max(map(min, calls.values()))
+    for seq in sorted({seq for each in calls.values() for seq in each if seq >= first}):
         there = {rank: each[seq] for rank, each in calls.items() if seq in each}
         ways = Counter(chain for _, chain in there.values())
         if len(ways) < 2:

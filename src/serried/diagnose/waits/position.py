@@ -33,17 +33,16 @@ def left_out(graph: WaitGraph, ranks: tuple[int, ...]) -> dict[int, StalledColle
     of its loop behind, and then stands at a later line.
     """
     found = {}
-    states = graph.state.ranks
+    states, asked = graph.state.ranks, set(ranks)
     for meeting in graph.meetings:
-        if not set(meeting.came) & set(ranks):
+        if asked.isdisjoint(meeting.came):
             continue
-        for rank in meeting.absent:
+        for rank in asked.intersection(meeting.absent):
             others = [states[other] for other in meeting.came[:8]]
             name = meeting.group.name
             are_most = 2 * len(meeting.came) > len(meeting.group.ranks)
-            if rank in ranks and (
-                any(_is_past(states[rank], other, name) for other in others)
-                or (are_most and all(_is_round(graph.state, states[rank], o, name) for o in others))
+            if any(_is_past(states[rank], other, name) for other in others) or (
+                are_most and all(_is_round(graph.state, states[rank], o, name) for o in others)
             ):
                 found[rank] = meeting
     return found
